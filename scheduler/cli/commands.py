@@ -1,0 +1,152 @@
+"""`dueline trigger`, `cancel` and `accept-positions`: what a person can ask of the leader beside a job's definition."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Final
+
+import typer
+
+from dueline.scheduler.audit.readmodel import FINAL_STATES
+from dueline.scheduler.cli.control import execute, new_command
+from dueline.scheduler.cli.errors import CommandError, ExitCode
+from dueline.scheduler.cli.options import Job, Json, NoWait, Reason, WaitS
+from dueline.scheduler.cli.output import Output
+from dueline.scheduler.cli.session import session_of
+from dueline.scheduler.cli.times import instant
+from dueline.scheduler.cli.watch import Watch
+from dueline.schemas.codec import Record
+from dueline.schemas.command import CommandKind
+from dueline.schemas.run import Run, RunState, run_key
+
+RECALL_CANCEL: Final = "cancel:"
+"""How a run's `recall` begins once the leader has asked its worker to stop."""
+
+
+def trigger(
+    context: typer.Context,
+    job: Job,
+    payload: Annotated[str, typer.Option("--payload", metavar="JSON", help="JSON text that replaces the job's payload.")] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the run has ended; exit 1 unless it succeeded.")] = False,
+    command_id: Annotated[
+        str, typer.Option("--id", help="The command's id: sent twice with the same id, it makes one run.")
+    ] = "",
+    reason: Reason = "",
+    no_wait: NoWait = False,
+    wait_timeout: WaitS = 30.0,
+    as_json: Json = False,
+) -> None:
+    """Run a job now, beside its schedule. Prints the id of the run.
+
+    \b
+    Examples:
+      dueline trigger menu
+      dueline trigger menu --payload '{"day": "2026-11-30"}' --wait
+      dueline trigger menu --id deploy-1234        # repeat it freely: one run
+    """
+    session, output = session_of(context), Output(as_json=as_json)
+    if payload:
+        _check_json(payload)
+    command = new_command(CommandKind.TRIGGER, command_id=command_id, job=job, payload=payload, reason=reason)
+    key = run_key(job, 0, command.id)
+
+    def is_run(record: Record) -> bool:
+        return isinstance(record, Run) and record.key == key
+
+    def ended(record: Record) -> bool:
+        return isinstance(record, Run) and record.key == key and record.state in FINAL_STATES
+
+    def until_ended(watch: Watch, first: Record) -> Record:
+        return watch.follow(ended, None) or first
+
+    then = until_ended if wait else None
+    found = execute(session, command, is_run, wait_s=None if no_wait else wait_timeout, then=then)
+    run = found if isinstance(found, Run) else None
+    if as_json:
+        output.json({"run": key, "command": command.id, "state": run.state if run else None, **_end_json(run)})
+    else:
+        output.line(key)
+    if run is not None and wait:
+        output.note(f"{run.state} ({run.reason})" if run.reason else run.state)
+        if run.state != RunState.SUCCEEDED:
+            raise CommandError(f"run {key} {run.state}", todo=f"see `dueline run show '{key}'`")
+
+
+def cancel(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, as `dueline runs JOB` shows it.")],
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the run has ended.")] = False,
+    reason: Reason = "",
+    no_wait: NoWait = False,
+    wait_timeout: WaitS = 30.0,
+) -> None:
+    """Cancel a run that has not ended.
+
+    A run that waits ends at once. One that runs is asked to stop: its handler sees it at its next step.
+
+    \b
+    Example:
+      dueline cancel menu@2026-11-30T06:00:00Z --reason 'wrong menu'
+    """
+    session, output = session_of(context), Output()
+    command = new_command(CommandKind.CANCEL, run=run, reason=reason)
+
+    def asked(record: Record) -> bool:
+        asked_back = isinstance(record, Run) and record.key == run and record.recall.startswith(RECALL_CANCEL)
+        return asked_back or ended(record)
+
+    def ended(record: Record) -> bool:
+        return isinstance(record, Run) and record.key == run and record.state in FINAL_STATES
+
+    def until_ended(watch: Watch, first: Record) -> Record:
+        return watch.follow(ended, None) or first
+
+    found = execute(session, command, asked, wait_s=None if no_wait else wait_timeout, then=until_ended if wait else None)
+    if not isinstance(found, Run):
+        output.note(f"cancel {run}: {'sent' if no_wait else 'nothing to cancel'}")
+    elif found.state in FINAL_STATES:
+        output.note(f"run {run} {found.state}{f' ({found.reason})' if found.reason else ''}")
+    else:
+        output.note(f"run {run} was asked to stop; it ends at its next step")
+
+
+def accept_positions(
+    context: typer.Context,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic the alarm names, e.g. dueline.jobs.")],
+    reason: Reason = "",
+    no_wait: NoWait = False,
+    wait_timeout: WaitS = 30.0,
+) -> None:
+    """Let the leader read on in a topic that was created anew or has lost records.
+
+    The leader alarms when a position it wrote down is not in the topic any more, or the topic has another id. It reads
+    nothing there until somebody who knows why says that this is right.
+
+    \b
+    Example:
+      dueline accept-positions dueline.attempts --reason 'topic was recreated after the disk failure'
+    """
+    session, output = session_of(context), Output()
+    command = new_command(CommandKind.ACCEPT_POSITIONS, topic=topic, reason=reason)
+    execute(session, command, lambda _: False, wait_s=None if no_wait else wait_timeout)
+    output.note(f"{topic}: {'sent' if no_wait else 'the leader has taken it up; see its log for what it reads now'}")
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def _check_json(text: str) -> None:
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        raise CommandError(
+            f"--payload is not JSON: {error.msg} at character {error.pos + 1}",
+            todo="quote it for the shell: --payload '{\"day\": 1}'",
+            code=ExitCode.USAGE,
+        ) from error
+
+
+def _end_json(run: Run | None) -> dict[str, object]:
+    if run is None or run.state not in FINAL_STATES:
+        return {}
+    return {"reason": run.reason or None, "finished": instant(run.finished_ms), "error": run.error or None}

@@ -1,0 +1,27 @@
+"""How a command ends when it does not end well: an exit code with a meaning, and a message that says what to do."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The exit codes of every command. docs/cli.md lists them."""
+
+    OK = 0
+    PROBLEM = 1  # the question was answered and the answer is bad; or the request was refused
+    USAGE = 2  # the command line, a file or a setting can't be used
+    UNREACHABLE = 3  # no broker answered in time
+    NO_ANSWER = 4  # sent, but no scheduler took it up in time
+    NOT_SET_UP = 5  # the namespace's topics are missing
+    INTERRUPTED = 130  # Ctrl-C
+
+
+class CommandError(Exception):
+    """An expected failure: printed without a traceback. `what` happened, in one sentence; `todo` is the way out."""
+
+    def __init__(self, what: str, *, todo: str = "", code: ExitCode = ExitCode.PROBLEM) -> None:
+        super().__init__(what)
+        self.what = what
+        self.todo = todo
+        self.code = code

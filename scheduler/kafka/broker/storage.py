@@ -1,0 +1,51 @@
+"""A new data folder: what Kafka's `kafka-storage format` writes, without starting Java for it each time.
+
+Formatting makes two files. meta.properties is three ids as text. bootstrap.checkpoint holds the feature levels of
+this Kafka version and nothing of the cluster, so the one that the real tool once wrote serves for every folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from .config import Ports, meta_properties, random_id, server_properties
+from .errors import BrokerStartFailed
+from .folder import BrokerFolder
+from .process import NOT_FOR_JAVA
+from .runtime import STORAGE_TOOL, Runtime
+
+FORMAT_S = 60.0
+CHECKPOINT = "bootstrap.checkpoint"
+
+
+def ensure_formatted(runtime: Runtime, folder: BrokerFolder) -> None:
+    """Format the data folder unless it is; meta.properties comes last, so a half-made folder is made again."""
+    if folder.meta.exists():
+        return
+    template = runtime.derived / CHECKPOINT
+    if not template.exists():
+        format_with_tool(runtime, folder)
+        return
+    folder.data.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(template, folder.data / CHECKPOINT)
+    unfinished = folder.meta.with_suffix(".new")
+    unfinished.write_text(meta_properties(cluster_id=random_id(), directory_id=random_id()), encoding="utf-8")
+    unfinished.rename(folder.meta)
+
+
+def format_with_tool(runtime: Runtime, folder: BrokerFolder) -> Path:
+    """Format with Kafka's own tool; returns the checkpoint it wrote."""
+    settings = server_properties(data=folder.data, ports=Ports(client=1, controller=2), overrides={})
+    folder.config.write_text(settings, encoding="utf-8")  # the tool wants a whole configuration; ports do not matter
+    arguments = ("format", "-t", random_id(), "-c", str(folder.config))
+    done = subprocess.run(
+        runtime.command(STORAGE_TOOL, *arguments, log=folder.log),
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=FORMAT_S, check=False,
+        env={key: value for key, value in os.environ.items() if key not in NOT_FOR_JAVA},
+    )
+    if done.returncode != 0:
+        raise BrokerStartFailed(f"cannot format {folder.data}:\n{done.stdout}{done.stderr}")
+    return folder.data / CHECKPOINT

@@ -1,0 +1,247 @@
+"""The one group-commit loop of an incarnation: steps and finishes of all its slots, in transactions of its pair.
+
+The process's loop hands writes in (`add`) and calls `flush`; while a transaction is on its way the next writes gather, so a
+transaction holds whatever came meanwhile. The transaction itself runs in `tasks`, one after the other. A step's future is
+resolved there, as soon as its commit is acknowledged: the handler need not wait for the loop.
+
+Failure (W6): after a doubtful commit nothing is written until the home partition was read back up to the high watermark.
+What stands there is committed; the rest is written again by the survivor, the producer that had no part in the doubt. If
+there is none, or the pair is fenced, the pair is over: nothing of this incarnation can be written any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from typing import Final
+
+from dueline.scheduler.core.ports import (
+    Aborted,
+    Clock,
+    Delivered,
+    Expired,
+    Fenced,
+    LogAdmin,
+    Outgoing,
+    Partition,
+    Received,
+    TransactionWriter,
+    WriteError,
+)
+from dueline.schemas.codec import decode
+from dueline.schemas.errors import DecodeError
+from dueline.schemas.work import AttemptEvent, Step
+from dueline.workers.errors import AttemptClosed, StepError
+from dueline.workers.events import STEP_KIND, Event, InDoubt, Write, Written
+from dueline.workers.readback import Pause, read_back
+from dueline.workers.threads import Tasks
+
+MAX_WRITES: Final = 500
+"""In one transaction: bounds how long those at its front wait for those at its end."""
+MAX_BYTES: Final = 4 * 1024 * 1024
+"""In one transaction, by the size of the records; one write may be larger by itself."""
+
+log = logging.getLogger(__name__)
+
+
+class GroupCommit:
+    """See the module's text. `starts`: offsets in the home partition of `attempts` and `steps` before anything of this
+    incarnation was written."""
+
+    def __init__(
+        self,
+        incarnation: str,
+        writer: TransactionWriter,
+        *,
+        admin: LogAdmin,
+        clock: Clock,
+        tasks: Tasks,
+        pause: Pause,
+        post: Callable[[Event], None],
+        starts: dict[Partition, int],
+    ) -> None:
+        self.incarnation = incarnation
+        self._writer = writer
+        self._admin = admin
+        self._clock = clock
+        self._tasks = tasks
+        self._pause = pause
+        self._post = post
+        self._starts = starts  # only the task that runs touches it
+        self._pending: deque[Write] = deque()
+        self._flying: Sequence[Write] = ()
+        self._over = ""
+
+    @property
+    def idle(self) -> bool:
+        """Nothing waits and nothing is on its way."""
+        return not self._pending and not self._flying
+
+    # -- the loop's side -----------------------------------------------------------------------------------------------
+
+    def add(self, write: Write) -> None:
+        """Write it with the next transaction."""
+        if self._over:
+            settle(write, AttemptClosed(f"incarnation {self.incarnation} is over: {self._over}"))
+        else:
+            self._pending.append(write)
+
+    def flush(self) -> None:
+        """Send off what waits, unless a transaction is on its way."""
+        if self._flying or not self._pending or self._over:
+            return
+        batch = self._flying = self._take()
+        self._tasks.submit(lambda: self._post(self._write(batch)))
+
+    def answered(self, written: Written) -> None:
+        """The transaction on its way has an outcome."""
+        self._flying = ()
+        if written.over:
+            self.end(written.over)
+        for write in reversed(written.again):
+            if self._over:
+                settle(write, AttemptClosed(f"incarnation {self.incarnation} is over: {self._over}"))
+            else:
+                self._pending.appendleft(write)
+
+    def end(self, why: str) -> None:
+        """Nothing more is written; whoever waits is told."""
+        self._over = self._over or why
+        closed = AttemptClosed(f"incarnation {self.incarnation} is over: {why}")
+        for write in self._pending:
+            settle(write, closed)
+        self._pending.clear()
+
+    def close(self) -> None:
+        """Abandon the writer, after what is on its way."""
+        self._over = self._over or "closed"
+        self._tasks.submit(lambda: self._writer.close())
+        self._tasks.close()
+
+    def _take(self) -> list[Write]:
+        batch: list[Write] = []
+        size = 0
+        while self._pending and len(batch) < MAX_WRITES and size < MAX_BYTES:
+            write = self._pending.popleft()
+            size += sum(len(record.value or b"") for record in (write.record, *write.produced))
+            batch.append(write)
+        return batch
+
+    # -- the task's side -----------------------------------------------------------------------------------------------
+
+    def _write(self, batch: Sequence[Write]) -> Written:
+        try:
+            delivered = self._writer.write(groups(batch))
+        except Fenced as error:
+            return Written(incarnation=self.incarnation, landed=(), again=batch, over=str(error))
+        except WriteError as error:
+            log.warning("incarnation %s: a transaction of %d records is in doubt: %s", self.incarnation, len(batch), error,
+                        extra={"action": "worker.doubt"})  # fmt: skip
+            self._post(InDoubt(incarnation=self.incarnation, error=str(error)))
+            return self._recover(batch, error)
+        received_s = self._clock.monotonic_s()
+        for write in batch:
+            settle(write)
+        self._wrote(delivered)
+        return Written(
+            incarnation=self.incarnation,
+            landed=batch,
+            append_ms=max(one.append_ms for one in delivered),
+            received_s=received_s,
+        )
+
+    def _wrote(self, delivered: Sequence[Delivered]) -> None:
+        for one in delivered:
+            place = (one.topic, one.partition)
+            if place in self._starts:
+                self._starts[place] = max(self._starts[place], one.offset + 1)
+
+    def _recover(self, batch: Sequence[Write], error: WriteError) -> Written:
+        try:
+            records = read_back(self._admin, self._starts.items(), goes_on=lambda: not self._over, pause=self._pause)
+        except Expired as gone:
+            return Written(incarnation=self.incarnation, landed=(), again=batch, over=f"{error}; cannot read back: {gone}")
+        if records is None:
+            return Written(incarnation=self.incarnation, landed=(), again=batch, over=self._over)
+        stands = standing(records, self.incarnation)
+        landed = [write for write in batch if identity(write) in stands]
+        again = [write for write in batch if identity(write) not in stands]
+        if isinstance(error, Aborted):
+            again = refuse_produced(again, error)
+        for write in landed:
+            settle(write)
+        survivor = self._writer.survivor()
+        log.info("incarnation %s: read back, %d of %d records stand; %s", self.incarnation, len(landed), len(batch),
+                 "going on with one producer" if survivor else "no producer is left",
+                 extra={"action": "worker.doubt-resolved"})  # fmt: skip
+        if survivor is None:
+            return Written(incarnation=self.incarnation, landed=landed, again=again, over=str(error))
+        doubtful, self._writer = self._writer, survivor
+        doubtful.close()
+        return Written(incarnation=self.incarnation, landed=landed, again=again)
+
+
+Identity = tuple[int, str, str]
+"""Claim number, kind and step name: what tells a write of an incarnation from its others."""
+
+
+def identity(write: Write) -> Identity:
+    """Of a write."""
+    return (write.id[1], write.kind, write.name)
+
+
+def standing(records: Sequence[Received], incarnation: str) -> set[Identity]:
+    """What of this incarnation stands among committed records of its home partition."""
+    found: set[Identity] = set()
+    for received in records:
+        try:
+            record = decode(received.value or b"")
+        except DecodeError:
+            continue  # not ours: we encode what we write
+        if isinstance(record, Step) and record.incarnation == incarnation:
+            found.add((record.claim, STEP_KIND, record.name))
+        elif isinstance(record, AttemptEvent) and record.incarnation == incarnation:
+            found.add((record.claim, record.kind, ""))
+    return found
+
+
+def groups(batch: Sequence[Write]) -> list[list[Outgoing]]:
+    """What a step produced is flushed before its completion: a torn transaction never has a step without its records."""
+    produced = [record for write in batch for record in write.produced]
+    own = [write.record for write in batch]
+    return [produced, own] if produced else [own]
+
+
+def refuse_produced(again: Sequence[Write], error: WriteError) -> list[Write]:
+    """After an aborted transaction: a step that produced records of its own may be why, and is not tried again."""
+    kept = []
+    for write in again:
+        if write.produced:
+            topics = ", ".join(sorted({record.topic for record in write.produced}))
+            settle(write, StepError(f"step {write.name!r}: not recorded, since the transaction that was to carry its records "
+                                    f"for {topics} was aborted: {error}"))  # fmt: skip
+        else:
+            kept.append(write)
+    return kept
+
+
+def settle(write: Write, error: BaseException | None = None) -> None:
+    """Tell the handler that waits. The loop may have told it already that its attempt is over."""
+    if write.answer is None:
+        return
+    if error is None and write.attempt is not None:
+        write.attempt.committed()
+    try:
+        resolve(write.answer, error)
+    except InvalidStateError:
+        log.debug("claim %s: step %s was answered before", write.id, write.name)
+
+
+def resolve(answer: Future[None], error: BaseException | None) -> None:
+    """Set the future's result or exception."""
+    if error is None:
+        answer.set_result(None)
+    else:
+        answer.set_exception(error)
