@@ -34,7 +34,7 @@ def broken(ctx):
 
 def slow(ctx):
     for second in range(600):
-        ctx.step(f"second-{second}", lambda: time.sleep(0.1))
+        ctx.step(f"second-{second}", lambda: time.sleep(0.1))  # awaited: nothing, it is the work that a cancel interrupts
 """
 
 

@@ -134,7 +134,7 @@ starter.join()
 if sys.argv[2] == "fork":  # a child that holds a copy of every descriptor of ours and lives on
     child = os.fork()
     if child == 0:
-        time.sleep(float(sys.argv[3]))
+        time.sleep(float(sys.argv[3]))  # awaited: nothing, it is the life of the child
         os._exit(0)
 else:
     child = 0
