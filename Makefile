@@ -13,11 +13,11 @@ LOCKER := .make/lock
 UV     := uv==0.13.9
 
 .DEFAULT_GOAL := help
-.PHONY: help install lint check test demo bench lock wheel clean distclean
+.PHONY: help install lint check test demo faults simulate bench lock wheel clean distclean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
-	@echo '  variables: PYTHON (default python3), PYTEST_ARGS, DEMO_ARGS, BENCH_ARGS'
+	@echo '  variables: PYTHON (default python3), PYTEST_ARGS, DEMO_ARGS, BENCH_ARGS, FAULTS_ARGS'
 
 install: $(STAMP) ## bring .venv up to date with requirements.lock
 
@@ -25,7 +25,7 @@ lint: $(STAMP) ## ruff, mypy --strict and the import contracts
 	@echo '== ruff'
 	@$(BIN)/ruff check .
 	@echo '== mypy'
-	@$(BIN)/mypy $(foreach package,dueline tests bench examples,$(if $(wildcard $(package)/*.py $(package)/*/*.py),-p $(package)))
+	@$(BIN)/mypy $(foreach package,dueline tests bench examples proof,$(if $(wildcard $(package)/*.py $(package)/*/*.py),-p $(package)))
 	@echo '== import contracts'
 	@$(BIN)/lint-imports --no-logo
 
@@ -39,6 +39,12 @@ test: lint ## all of it: lint and every test, on an embedded Kafka broker
 
 demo: $(STAMP) ## the story of the daily menu: kills, freezes and take-overs on real processes
 	@$(BIN)/python -m examples.demo $(DEMO_ARGS)
+
+faults: $(STAMP) ## N real faults on real processes, judged: make faults N=200 [SEED=..] [NODES=3] [KINDS=a,b] [FAULTS_ARGS=..]
+	@$(BIN)/python -m proof.faults --faults $(or $(N),100) --nodes $(or $(NODES),1) $(if $(SEED),--seed $(SEED)) $(if $(KINDS),--kinds $(KINDS)) $(FAULTS_ARGS)
+
+simulate: $(STAMP) ## simulated hours under faults: make simulate SEEDS=1..100 [HOURS=1] [PROFILE=calm|rough|brutal]
+	@$(BIN)/python -m proof.simulation --seeds $(or $(SEEDS),1..20) --hours $(or $(HOURS),1) --profile $(or $(PROFILE),rough) $(if $(SHRINK),--shrink $(SHRINK))
 
 bench: $(STAMP) ## the measurements, each beside a raw Kafka loop
 	@$(BIN)/python -m bench $(BENCH_ARGS)

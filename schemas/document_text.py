@@ -86,7 +86,9 @@ Headers: `type` (the names above) on every record; on what the leader writes `te
 ## Jobs, as JSON
 A value on `jobs` that does not start with `C3` is read as JSON. A record without value deletes the job. Unknown fields,
 a key given twice, NaN and numbers beyond a double are refused; so is what a field does not allow. A refused record goes
-to `rejected` with its coordinates and the reason, and whatever held before goes on.
+to `rejected` with its coordinates and the reason, and whatever held before goes on. While `rejected` cannot be written
+in the leader's transactions, such a letter follows by itself, for ten minutes, and may then stand behind letters of
+later terms; if its process ends first, only its log has it.
 
 {jobs}
 Durations: `90s`, `5m`, `1h30m`, units w d h m s ms, longest first; or ISO-8601 without years and months (`PT1H30M`).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import StrEnum
+from typing import Final
 
 from dueline.schemas.base import NONE, record
 from dueline.schemas.run import RunJob, StepRange
@@ -139,6 +140,11 @@ class WorkerState(StrEnum):
     RUNNING = "running"  # takes new work
     DRAINING = "draining"  # finishes what it holds
     STOPPED = "stopped"  # holds nothing; its last heartbeat
+    LOST = "lost"  # its last one, too: it was fenced, or does not know what it wrote; the leader fences it, whatever it holds
+
+
+ENDED: Final = frozenset({WorkerState.STOPPED, WorkerState.LOST})
+"""No heartbeat comes after these."""
 
 
 @record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import uuid
@@ -22,6 +23,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the Kafka that tests run against: embedded (default), testcontainers, or external "
         "(DUELINE_BOOTSTRAP_SERVERS); the default can be set by DUELINE_TEST_BROKER",
     )
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """What a process started within a test does to logging ends with the test: its handler would write to a closed stream."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    for handler in set(root.handlers) - set(handlers):
+        root.removeHandler(handler)
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -135,6 +135,12 @@ class Acts:
         """Its handler's code has ended."""
         self._running.pop(id, None)
 
+    def doubt(self, incarnation: str) -> None:
+        """W8: its lease lapsed. What runs may be another worker's by now."""
+        for id, running in self._running.items():
+            if id[0] == incarnation:
+                running.attempt.doubt()
+
     def finish(self, claim: Claim, ended: Ended, now_s: float, incarnations: Incarnations) -> None:
         """Write the end of an attempt that began."""
         running = self._running[claim.id]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from dueline.scheduler.core.ports import Outgoing
-from dueline.workers.errors import AttemptClosed, RunCancelled, StepError
+from dueline.workers.errors import AttemptClosed, Interruption, RunCancelled, StepError
 from dueline.workers.steps import Recorded, check_step_name, record_result
 
 LEASE_LOOK_S: Final = 0.05
@@ -94,6 +94,8 @@ class Attempt:
         self._used: set[str] = set()
         self._closed = ""
         self._cancelled = ""
+        self._doubted = False
+        self.doubts = 0
         self._changed = threading.Event()
         self._on_stop: Callable[[], None] | None = None
         self.steps_done = 0
@@ -118,6 +120,20 @@ class Attempt:
         self._changed.set()
         if stop is not None:
             stop()
+
+    def doubt(self) -> None:
+        """W8: the lease had lapsed, so this may be another worker's by now. No step begins before a transaction with one of it
+        was begun and committed after that, which a fenced incarnation cannot do."""
+        with self._lock:
+            self.doubts += 1
+            self._doubted = True
+
+    def proved(self, doubts: int) -> None:
+        """A transaction with a step of it was committed; `doubts`: how many there had been when that transaction began. What
+        was begun before a doubt, or only found in the log, may have been committed before a fence, and proves nothing."""
+        with self._lock:
+            if doubts == self.doubts:
+                self._doubted = False
 
     def on_stop(self, stop: Callable[[], None] | None) -> None:
         """What interrupts the handler where it waits (async only); called at once if it is to stop already."""
@@ -164,8 +180,11 @@ class Attempt:
 
     def may_begin(self) -> bool:
         """Whether the step's function may be called now; raises when the attempt is to stop."""
-        self.check()
-        return self.port.may_begin()
+        holds = self.port.may_begin()
+        self.check()  # after the lease: before one begins again, it is decided here what becomes of the attempt
+        if holds and self._doubted:
+            raise Interruption("the worker was cut off for longer than its lease: the run goes on in another attempt")
+        return holds
 
     def await_lease(self) -> None:
         """Wait, in a thread, until the step's function may be called (W8)."""

@@ -21,6 +21,7 @@ from dueline.schemas.work import Dispatch, HeldClaim, HeldState, Signal, SignalK
 from dueline.workers.steps import Recorded
 
 NO_SLOT: Final = "no slot"
+LAPSED: Final = "lease lapsed"
 RECALLED: Final = "recalled"
 CANCELLED: Final = "cancelled"
 DRAINING: Final = "draining"
@@ -49,6 +50,7 @@ class Claim:
     state: ClaimState = ClaimState.CLAIMING
     named: HeldState = HeldState.REQUESTED  # what heartbeats say
     early: list[Signal] = field(default_factory=list)  # signals read before the claim's commit was acknowledged
+    lapsed: bool = False  # the lease did while this was being written: it may be granted and fenced by now
     resumed: bool = False
     recorded: Mapping[str, Recorded] = field(default_factory=dict)  # steps that earlier attempts completed
     ready_s: float = 0.0  # granted, and earlier steps read
@@ -175,6 +177,14 @@ class Claims:
             del self._claims[claim.id]
         return [Abandon(claim=claim) for claim in lost if claim.id in self._busy]
 
+    def lapsed(self, incarnation: str) -> list[Decision]:
+        """W8: a lease that had ended is about to begin again. What waited for it may have been given to another worker: it is
+        handed back, which a fenced incarnation cannot write."""
+        own = self.of(incarnation)
+        for claim in own:
+            claim.lapsed = claim.state == ClaimState.CLAIMING
+        return [self._leave(claim, LAPSED) for claim in own if claim.state in (ClaimState.REQUESTED, ClaimState.HELD)]
+
     # -- a claim's life ------------------------------------------------------------------------------------------------
 
     def claiming(self, id: ClaimId, dispatch: Dispatch) -> None:
@@ -191,8 +201,8 @@ class Claims:
                 continue
             claim.state = ClaimState.REQUESTED
             early, claim.early = claim.early, []
-            if self._draining:
-                decisions.append(self._leave(claim, DRAINING))
+            if self._draining or claim.lapsed:
+                decisions.append(self._leave(claim, DRAINING if self._draining else LAPSED))
                 continue
             for signal in early:
                 decisions += self.signal(signal, now_s)
@@ -316,11 +326,15 @@ class Claims:
         return min(moments, default=None)
 
     def _running(self) -> list[Claim]:
+        if not self._busy:
+            return []
         found = [self._claims[id] for id in self._busy if id in self._claims]
         return [claim for claim in found if claim.state == ClaimState.RUNNING]
 
     def _due(self, log_offset_s: float, now_s: float) -> list[tuple[float, Claim]]:
         """Runs whose moment has come, by due time, each with its moment: the later of due time and readiness."""
+        if not self._startable:
+            return []
         now_ms = (now_s + log_offset_s) * 1000
         due: list[tuple[float, Claim]] = []
         for due_ms, id in self._startable:

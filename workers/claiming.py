@@ -31,7 +31,7 @@ from dueline.workers.events import Ask, ClaimsAnswered, Event, InDoubt
 from dueline.workers.logging import once
 from dueline.workers.loop import standing
 from dueline.workers.offers import Batch
-from dueline.workers.readback import RETRY_S, Pause, read_back
+from dueline.workers.readback import RETRY_S, Pause, Stuck, read_back
 from dueline.workers.records import Origin
 from dueline.workers.registry import Registry
 from dueline.workers.threads import Tasks
@@ -77,6 +77,11 @@ class Claiming:
         self.flying = True
         self._tasks.submit(lambda: self._post(self._write(batch, asks)))
         return asks
+
+    def serve(self) -> None:
+        """Let the writer hear its client, unless claims are on their way."""
+        if not self.flying and not self._closed:
+            self._tasks.submit(self._writer.serve)
 
     def answered(self) -> None:
         """The claims on their way have an outcome."""
@@ -138,9 +143,12 @@ class Claiming:
     def _recover(self, batch: Batch, asks: Sequence[Ask], error: WriteError) -> ClaimsAnswered:
         home = (self._origin.namespace.attempts, self._origin.home)
         try:
-            records = read_back(self._admin, [(home, self._attempts_from)], goes_on=lambda: not self._closed, pause=self._pause)
-        except Expired as gone:
-            log.warning("claims cannot be read back: %s", gone, extra={"action": "worker.read-back-expired"})
+            records = read_back(
+                self._admin, [(home, self._attempts_from)], goes_on=lambda: not self._closed, pause=self._pause,
+                serve=self._writer.serve,
+            )  # fmt: skip
+        except (Expired, Stuck) as gone:
+            log.warning("claims cannot be read back: %s", gone, extra={"action": "worker.read-back-fails"})
             records = None
         stands = standing(records or [], self.incarnation)
         claimed = [ask for ask in asks if stands & {(ask.id[1], EventKind.CLAIMED, ""), (ask.id[1], EventKind.DECLINED, "")}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -101,6 +102,7 @@ class Written:
     incarnation: str
     landed: Sequence[Write]
     again: Sequence[Write] = ()  # not committed, to be written by the survivor
+    silent: AbstractSet[str] = frozenset()  # topics of users that did not answer; who writes to them waits
     over: str = ""  # why the pair can write no more; "" if it can
     append_ms: int = -1
     received_s: float = 0.0

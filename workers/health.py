@@ -22,6 +22,10 @@ class Health:
         self._next_s = 0.0
         self._failed = False
 
+    def due(self, now_s: float) -> bool:
+        """Whether it is time to write it."""
+        return self._path is not None and now_s >= self._next_s
+
     def tell(self, now_s: float, facts: Mapping[str, object]) -> None:
         """Write the facts, if it is time."""
         if self._path is None or now_s < self._next_s:

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from dueline.scheduler.core.ports import Clock, Delivered, PlainWriter
-from dueline.schemas.work import Heartbeat, HeldClaim, WorkerState
+from dueline.schemas.work import ENDED, Heartbeat, HeldClaim, WorkerState
 from dueline.workers.events import Event, HeartbeatAnswered
 from dueline.workers.lease import Lease
 from dueline.workers.records import Origin
@@ -64,6 +64,10 @@ class Heart:
         """When the next one is due."""
         return self._next_s
 
+    def due(self, state: WorkerState) -> bool:
+        """Whether one is to be sent now: it is time, or it is the last one."""
+        return self._clock.monotonic_s() >= self._next_s or state in ENDED
+
     def hasten(self) -> None:
         """Something changed that the leader needs to know: the next one is due now."""
         self._next_s = self._clock.monotonic_s()
@@ -79,11 +83,11 @@ class Heart:
         claims: Sequence[HeldClaim],
     ) -> None:
         """Send one, if it is due and not too many are unanswered; the last one (`stopped`) in any case."""
-        sent_s = self._clock.monotonic_s()
-        if sent_s < self._next_s and state != WorkerState.STOPPED:
+        if not self.due(state):
             return
+        sent_s = self._clock.monotonic_s()
         self._next_s = sent_s + self._every_s
-        if self._unanswered >= MAX_UNANSWERED and state != WorkerState.STOPPED:
+        if self._unanswered >= MAX_UNANSWERED and state not in ENDED:
             return
         self._seq += 1
         self._unanswered += 1

@@ -2,7 +2,7 @@
 heartbeat; when they are lost, another incarnation with other ids takes over.
 
 States: running (claims) -> draining (a fresh one claims instead, or the worker stops) -> stopped (holds nothing; its last
-heartbeat says so); or at any moment -> over (fenced, or no producer left: no heartbeat any more, the leader fences it).
+heartbeat says so); or at any moment -> lost (fenced, or no producer left: a last heartbeat says so, the leader fences it).
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class Incarnation:
     commits: GroupCommit
     heart: Heart
     lease: Lease
+    lost: bool = False
+    """What its claim writer left open is not known: it is to be fenced although it holds nothing (docs/kafka.md)."""
 
     @property
     def takes_work(self) -> bool:
@@ -52,6 +54,11 @@ class Incarnation:
     def idle(self) -> bool:
         """Nothing of it is on its way to the log."""
         return self.commits.idle and not self.claiming.flying
+
+    def serve(self) -> None:
+        """Let its idle producers hear what their clients have to say."""
+        self.commits.serve()
+        self.claiming.serve()
 
     def close(self) -> None:
         """Abandon its producers."""

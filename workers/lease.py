@@ -18,6 +18,10 @@ class Lease:
         """A heartbeat sent then has arrived. Answers may come out of order."""
         self._sent_s = max(self._sent_s, sent_s)
 
+    def lapsed(self, now_s: float) -> bool:
+        """Whether it held before and has ended: the leader may have given away what this incarnation holds."""
+        return self._sent_s > -math.inf and not self.holds(now_s)
+
     def revoke(self) -> None:
         """The incarnation is over."""
         self._length_s = -math.inf

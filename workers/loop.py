@@ -6,7 +6,8 @@ resolved there, as soon as its commit is acknowledged: the handler need not wait
 
 Failure (W6): after a doubtful commit nothing is written until the home partition was read back up to the high watermark.
 What stands there is committed; the rest is written again by the survivor, the producer that had no part in the doubt. If
-there is none, or the pair is fenced, the pair is over: nothing of this incarnation can be written any more.
+there is none, or the pair is fenced, the pair is over: nothing of this incarnation can be written any more. After an aborted
+one only those are failed whom the broker definitely refused; who wrote to a topic that did not answer waits (`silence`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
+from dataclasses import replace
 from typing import Final
 
 from dueline.scheduler.core.ports import (
@@ -35,7 +37,8 @@ from dueline.schemas.errors import DecodeError
 from dueline.schemas.work import AttemptEvent, Step
 from dueline.workers.errors import AttemptClosed, StepError
 from dueline.workers.events import STEP_KIND, Event, InDoubt, Write, Written
-from dueline.workers.readback import Pause, read_back
+from dueline.workers.readback import Pause, Stuck, read_back
+from dueline.workers.silence import Silence, ask, topics_of, unanswered, without
 from dueline.workers.threads import Tasks
 
 MAX_WRITES: Final = 500
@@ -72,6 +75,7 @@ class GroupCommit:
         self._starts = starts  # only the task that runs touches it
         self._pending: deque[Write] = deque()
         self._flying: Sequence[Write] = ()
+        self._silence = Silence(clock.monotonic_s)
         self._over = ""
 
     @property
@@ -92,12 +96,28 @@ class GroupCommit:
         """Send off what waits, unless a transaction is on its way."""
         if self._flying or not self._pending or self._over:
             return
+        self._refuse_outlived()
+        waiting = self._silence.due(self._pending)
+        if waiting:
+            self._pending = without(self._pending, waiting)
+            self._flying = waiting
+            self._tasks.submit(lambda: self._post(self._write_apart(waiting)))
+            return
         batch = self._flying = self._take()
-        self._tasks.submit(lambda: self._post(self._write(batch)))
+        if batch:
+            self._tasks.submit(lambda: self._post(self._write(batch)))
+
+    def serve(self) -> None:
+        """Let the writer hear its clients, unless a transaction is on its way."""
+        if not self._flying and not self._over:
+            self._tasks.submit(lambda: self._writer.serve())
 
     def answered(self, written: Written) -> None:
         """The transaction on its way has an outcome."""
         self._flying = ()
+        self._silence.begin(written.silent)
+        for write in written.landed:
+            self._silence.end(topics_of(write))
         if written.over:
             self.end(written.over)
         for write in reversed(written.again):
@@ -122,16 +142,29 @@ class GroupCommit:
 
     def _take(self) -> list[Write]:
         batch: list[Write] = []
+        waiting: list[Write] = []
         size = 0
         while self._pending and len(batch) < MAX_WRITES and size < MAX_BYTES:
             write = self._pending.popleft()
-            size += sum(len(record.value or b"") for record in (write.record, *write.produced))
+            if self._silence.waits(write):
+                waiting.append(write)
+                continue
+            size += sum(bytes_of(record) for record in (write.record, *write.produced))
             batch.append(write)
+        self._pending.extendleft(reversed(waiting))
         return batch
+
+    def _refuse_outlived(self) -> None:
+        late = self._silence.outlived(self._pending)
+        self._pending = without(self._pending, late)
+        for write in late:
+            topics = ", ".join(sorted(topics_of(write)))
+            settle(write, AttemptClosed(f"the attempt is over; step {write.name!r} was not recorded: {topics} did not answer"))
 
     # -- the task's side -----------------------------------------------------------------------------------------------
 
     def _write(self, batch: Sequence[Write]) -> Written:
+        doubts = [write.attempt.doubts if write.attempt is not None else 0 for write in batch]
         try:
             delivered = self._writer.write(groups(batch))
         except Fenced as error:
@@ -142,7 +175,9 @@ class GroupCommit:
             self._post(InDoubt(incarnation=self.incarnation, error=str(error)))
             return self._recover(batch, error)
         received_s = self._clock.monotonic_s()
-        for write in batch:
+        for write, seen in zip(batch, doubts, strict=True):
+            if write.attempt is not None:
+                write.attempt.proved(seen)
             settle(write)
         self._wrote(delivered)
         return Written(
@@ -152,6 +187,18 @@ class GroupCommit:
             received_s=received_s,
         )
 
+    def _write_apart(self, waiting: Sequence[Write]) -> Written:
+        """Those of them whose topics can be written again; nobody else is in their transaction."""
+        answers = ask(self._admin, sorted({topic for write in waiting for topic in topics_of(write)}))
+        lost = [write for write in waiting if topics_of(write) & answers.missing]
+        known = refuse_produced(waiting, "there is no such topic any more", lost)
+        ready = [write for write in known if not topics_of(write) & answers.silent]
+        rest = [write for write in known if topics_of(write) & answers.silent]
+        if not ready:
+            return Written(incarnation=self.incarnation, landed=(), again=rest)
+        written = self._write(ready)
+        return replace(written, again=[*written.again, *rest])
+
     def _wrote(self, delivered: Sequence[Delivered]) -> None:
         for one in delivered:
             place = (one.topic, one.partition)
@@ -160,16 +207,20 @@ class GroupCommit:
 
     def _recover(self, batch: Sequence[Write], error: WriteError) -> Written:
         try:
-            records = read_back(self._admin, self._starts.items(), goes_on=lambda: not self._over, pause=self._pause)
-        except Expired as gone:
+            records = read_back(
+                self._admin, self._starts.items(), goes_on=lambda: not self._over, pause=self._pause, serve=self._writer.serve
+            )
+        except (Expired, Stuck) as gone:
             return Written(incarnation=self.incarnation, landed=(), again=batch, over=f"{error}; cannot read back: {gone}")
         if records is None:
             return Written(incarnation=self.incarnation, landed=(), again=batch, over=self._over)
         stands = standing(records, self.incarnation)
         landed = [write for write in batch if identity(write) in stands]
         again = [write for write in batch if identity(write) not in stands]
+        silent: set[str] = set()
         if isinstance(error, Aborted):
-            again = refuse_produced(again, error)
+            again = refuse_produced(again, error, suspects(batch, error))
+            silent = unanswered(error, batch)
         for write in landed:
             settle(write)
         survivor = self._writer.survivor()
@@ -180,7 +231,7 @@ class GroupCommit:
             return Written(incarnation=self.incarnation, landed=landed, again=again, over=str(error))
         doubtful, self._writer = self._writer, survivor
         doubtful.close()
-        return Written(incarnation=self.incarnation, landed=landed, again=again)
+        return Written(incarnation=self.incarnation, landed=landed, again=again, silent=silent)
 
 
 Identity = tuple[int, str, str]
@@ -214,14 +265,36 @@ def groups(batch: Sequence[Write]) -> list[list[Outgoing]]:
     return [produced, own] if produced else [own]
 
 
-def refuse_produced(again: Sequence[Write], error: WriteError) -> list[Write]:
-    """After an aborted transaction: a step that produced records of its own may be why, and is not tried again."""
+def suspects(batch: Sequence[Write], error: Aborted) -> list[Write]:
+    """The steps whose own records are why the transaction was aborted: what they wrote was refused, or the topic is not there or
+    not theirs to write. A topic that only did not answer, or a reason that is not known, is nobody's fault.
+
+    A broker refuses what it received together, so small records may be refused with a large one: of those refused for their
+    size only those about as large as the largest are meant.
+    """
+    records = [(record, write) for write in batch for record in write.produced]
+    refused = [(place, *records[place]) for place in error.refused if place < len(records)]
+    largest = max((bytes_of(record) for place, record, _ in refused if place in error.too_large), default=0)
+    guilty = [write for place, record, write in refused if place not in error.too_large or 2 * bytes_of(record) >= largest]
+    if error.definite:
+        guilty += [write for write in batch if error.topic in topics_of(write)]
+    return [write for write in batch if any(write is each for each in guilty)]
+
+
+def bytes_of(record: Outgoing) -> int:
+    """Its size, about."""
+    headers = sum(len(name) + len(content or b"") for name, content in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers
+
+
+def refuse_produced(again: Sequence[Write], why: object, guilty: Sequence[Write]) -> list[Write]:
+    """After an aborted transaction: the guilty steps are not tried again, and their handlers are told. The others."""
     kept = []
     for write in again:
-        if write.produced:
-            topics = ", ".join(sorted({record.topic for record in write.produced}))
+        if any(write is each for each in guilty):
+            topics = ", ".join(sorted(topics_of(write)))
             settle(write, StepError(f"step {write.name!r}: not recorded, since the transaction that was to carry its records "
-                                    f"for {topics} was aborted: {error}"))  # fmt: skip
+                                    f"for {topics} was aborted: {why}"))  # fmt: skip
         else:
             kept.append(write)
     return kept

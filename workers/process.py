@@ -206,21 +206,23 @@ class Parts:
     def tell(self, now_s: float) -> None:
         """Health and warnings."""
         worker = self.worker
-        owned = sorted(number for _, number in worker.offers.partitions)
-        self._spare.look(now_s, joined=worker.offers.assignment is not None and not worker.draining, owned=len(owned))
-        self._health.tell(
-            now_s,
-            {
-                "time_ms": self._clock.wall_ms(),
-                "worker": self._settings.worker,
-                "queue": self._settings.queue,
-                "state": "draining" if worker.draining else "running",
-                "incarnations": {name: worker.lease_holds(name) for name in worker.incarnations},
-                "partitions": owned,
-                "claims": sum(len(self._claims.of(name)) for name in worker.incarnations),
-                "free_slots": self._claims.free_slots,
-            },
-        )
+        joined = worker.offers.assignment is not None and not worker.draining
+        self._spare.look(now_s, joined=joined, owned=len(worker.offers.partitions))
+        if self._health.due(now_s):
+            self._health.tell(now_s, self._facts())
+
+    def _facts(self) -> dict[str, object]:
+        worker = self.worker
+        return {
+            "time_ms": self._clock.wall_ms(),
+            "worker": self._settings.worker,
+            "queue": self._settings.queue,
+            "state": "draining" if worker.draining else "running",
+            "incarnations": {name: worker.lease_holds(name) for name in worker.incarnations},
+            "partitions": sorted(number for _, number in worker.offers.partitions),
+            "claims": sum(len(self._claims.of(name)) for name in worker.incarnations),
+            "free_slots": self._claims.free_slots,
+        }
 
     def close(self) -> None:
         """Close everything; the last heartbeat goes out first."""

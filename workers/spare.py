@@ -35,8 +35,8 @@ class Spare:
         self._said = True
         log.warning(
             "this worker owns no partition of %s, so it gets no work: the queue has more workers than the topic's %d "
-            "partitions. It stands by for one that stops. To have it work, raise that topic's partitions with Kafka's own "
-            "kafka-topics --alter, move jobs to another queue than %s, or give the other workers more --slots",
+            "partitions. It stands by for one that stops. To have it work, give the queue more partitions (`dueline init "
+            "--queue %s --partitions N`), move jobs to another queue, or give the other workers more --slots",
             self._topic, self._partitions, self._queue, extra={"action": "worker.spare"},
         )  # fmt: skip
         return True

@@ -46,6 +46,9 @@ SHORT_LIFE_S = 30.0
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 1.0, 30.0
 
+SERVE_S = 1.0
+"""How often idle producers are served. A connection that broke unheard would put the next commit in doubt, however long ago."""
+
 MAX_WAIT_S = 0.2
 """Between two ticks at most, so that a stop is seen soon."""
 
@@ -85,6 +88,7 @@ class Worker:
         self._opening = False
         self._opened_s = 0.0
         self._pause_s = 0.0
+        self._serve_s = 0.0
 
     # -- the whole of it -----------------------------------------------------------------------------------------------
 
@@ -101,6 +105,7 @@ class Worker:
             incarnation.commits.flush()
             self._beat(incarnation)
             self._retire(incarnation)
+        self._serve(now_s)
         return self._wait_s()
 
     def start(self) -> None:
@@ -146,7 +151,7 @@ class Worker:
             case ClaimsAnswered():
                 return self._claims_answered(event)
             case HeartbeatAnswered():
-                self._heartbeat_answered(event)
+                return self._heartbeat_answered(event)
             case StepsRead():
                 self._steps_read(event)
             case Sought():
@@ -225,15 +230,22 @@ class Worker:
             return ()
         incarnation.claiming.answered()
         if event.writer_over:
+            incarnation.lost = True
             self._succeed(event.incarnation, event.writer_over)
         return self.claims.committed((ask.id for ask in event.claimed if not ask.declined), self._clock.monotonic_s())
 
-    def _heartbeat_answered(self, event: HeartbeatAnswered) -> None:
+    def _heartbeat_answered(self, event: HeartbeatAnswered) -> Sequence[Decision]:
         if event.delivered is not None:
             self._observe(event.delivered.append_ms, event.received_s)
         incarnation = self.incarnations.get(event.incarnation)
-        if incarnation is not None:
-            incarnation.heart.answered(event)
+        if incarnation is None:
+            return ()
+        decisions: Sequence[Decision] = ()
+        if event.delivered is not None and incarnation.lease.lapsed(self._clock.monotonic_s()):
+            self.acts.doubt(incarnation.name)  # before the lease begins again
+            decisions = self.claims.lapsed(incarnation.name)
+        incarnation.heart.answered(event)
+        return decisions
 
     def _steps_read(self, event: StepsRead) -> None:
         claim = self.claims.get(event.id)
@@ -270,7 +282,7 @@ class Worker:
         log.warning("incarnation %s takes no new work: %s", name, why, extra={"action": "worker.incarnation-drains"})
         incarnation.state = WorkerState.DRAINING
         incarnation.heart.hasten()
-        self._open()
+        self._open(self._pause_after_loss())  # what made it give up may still stand: not round and round without a rest
 
     def _lose(self, incarnation: Incarnation, why: str) -> Sequence[Decision]:
         """It can write nothing any more: drop all it holds, and come back as another."""
@@ -279,7 +291,7 @@ class Worker:
         log.error("incarnation %s is over: %s. What it held is closed here and comes back as another attempt",
                   incarnation.name, why, extra={"action": "worker.incarnation-over"})  # fmt: skip
         took_work = incarnation.takes_work
-        incarnation.state = WorkerState.STOPPED
+        incarnation.state = WorkerState.LOST
         self._beat(incarnation)  # with the claims it still names: the leader need not wait for its silence
         incarnation.lease.revoke()
         decisions = self.claims.over(incarnation.name)
@@ -305,18 +317,26 @@ class Worker:
         drained = incarnation.state == WorkerState.DRAINING and incarnation.idle
         if not drained or self.claims.of(incarnation.name) or (self.draining and not self.left_group):
             return
-        incarnation.state = WorkerState.STOPPED
+        incarnation.state = WorkerState.LOST if incarnation.lost else WorkerState.STOPPED
         self._beat(incarnation)
         del self.incarnations[incarnation.name]
         self._act(self.claims.over(incarnation.name))
         incarnation.close()
         self._hasten()
 
+    def _serve(self, now_s: float) -> None:
+        if now_s >= self._serve_s:
+            self._serve_s = now_s + SERVE_S
+            for incarnation in self.incarnations.values():
+                incarnation.serve()
+
     def _hasten(self) -> None:
         for incarnation in self.incarnations.values():
             incarnation.heart.hasten()
 
     def _beat(self, incarnation: Incarnation) -> None:
+        if not incarnation.heart.due(incarnation.state):
+            return
         own = self.claims.of(incarnation.name)
         others = sum(len(self.claims.of(name)) for name in self.incarnations if name != incarnation.name)
         free_of_others = max(0, self.claims.slots - self.claims.stuck() - others)

@@ -79,6 +79,7 @@ def cancel(
     reason: Reason = "",
     no_wait: NoWait = False,
     wait_timeout: WaitS = 30.0,
+    as_json: Json = False,
 ) -> None:
     """Cancel a run that has not ended.
 
@@ -88,7 +89,7 @@ def cancel(
     Example:
       dueline cancel menu@2026-11-30T06:00:00Z --reason 'wrong menu'
     """
-    session, output = session_of(context), Output()
+    session, output = session_of(context), Output(as_json=as_json)
     command = new_command(CommandKind.CANCEL, run=run, reason=reason)
 
     def asked(record: Record) -> bool:
@@ -102,7 +103,9 @@ def cancel(
         return watch.follow(ended, None) or first
 
     found = execute(session, command, asked, wait_s=None if no_wait else wait_timeout, then=until_ended if wait else None)
-    if not isinstance(found, Run):
+    if as_json:
+        output.json({"run": run, "command": command.id, "outcome": _cancelled(found, sent=no_wait), **_end_json(found)})
+    elif not isinstance(found, Run):
         output.note(f"cancel {run}: {'sent' if no_wait else 'nothing to cancel'}")
     elif found.state in FINAL_STATES:
         output.note(f"run {run} {found.state}{f' ({found.reason})' if found.reason else ''}")
@@ -116,6 +119,7 @@ def accept_positions(
     reason: Reason = "",
     no_wait: NoWait = False,
     wait_timeout: WaitS = 30.0,
+    as_json: Json = False,
 ) -> None:
     """Let the leader read on in a topic that was created anew or has lost records.
 
@@ -126,10 +130,13 @@ def accept_positions(
     Example:
       dueline accept-positions dueline.attempts --reason 'topic was recreated after the disk failure'
     """
-    session, output = session_of(context), Output()
+    session, output = session_of(context), Output(as_json=as_json)
     command = new_command(CommandKind.ACCEPT_POSITIONS, topic=topic, reason=reason)
     execute(session, command, lambda _: False, wait_s=None if no_wait else wait_timeout)
-    output.note(f"{topic}: {'sent' if no_wait else 'the leader has taken it up; see its log for what it reads now'}")
+    if as_json:
+        output.json({"topic": topic, "command": command.id, "outcome": "sent" if no_wait else "taken-up"})
+    else:
+        output.note(f"{topic}: {'sent' if no_wait else 'the leader has taken it up; see its log for what it reads now'}")
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------
@@ -146,7 +153,14 @@ def _check_json(text: str) -> None:
         ) from error
 
 
-def _end_json(run: Run | None) -> dict[str, object]:
-    if run is None or run.state not in FINAL_STATES:
+def _cancelled(found: Record | None, *, sent: bool) -> str:
+    """What became of a cancel, in one word for programs."""
+    if not isinstance(found, Run):
+        return "sent" if sent else "nothing-to-cancel"
+    return found.state if found.state in FINAL_STATES else "asked"
+
+
+def _end_json(run: Record | None) -> dict[str, object]:
+    if not isinstance(run, Run) or run.state not in FINAL_STATES:
         return {}
     return {"reason": run.reason or None, "finished": instant(run.finished_ms), "error": run.error or None}

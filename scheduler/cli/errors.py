@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class ExitCode(IntEnum):
@@ -25,3 +26,12 @@ class CommandError(Exception):
         self.what = what
         self.todo = todo
         self.code = code
+
+
+_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+"""What a terminal would act on instead of showing it: C0, DEL and C1."""
+
+
+def shown(text: str) -> str:
+    """The text with its control characters written out: whatever a handler or a record contains, a terminal shows it only."""
+    return text.translate(_CONTROL)

@@ -1,4 +1,4 @@
-"""`dueline init`: the topics of a namespace, created where missing, checked always, never changed."""
+"""`dueline init`: the topics of a namespace, created where missing, checked always, and queues given more partitions."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from dueline.scheduler.kafka.topics import InitReport, init_topics
 from dueline.schemas.errors import NameInvalid
 from dueline.schemas.topics import Namespace, TopicSpec, catalogue
 
+PARTITIONS = 8
+"""Of the topics of workers and queues, unless --partitions says otherwise."""
+
 
 def init(
     context: typer.Context,
@@ -24,11 +27,15 @@ def init(
         list[str], typer.Option("--queue", "-q", metavar="NAME", help="A queue of workers. Repeat it for more.")
     ] = ["default"],  # noqa: B006 - typer reads it, nobody changes it
     partitions: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--partitions", min=1, help="Partitions of the topics of workers and queues: a queue feeds so many workers."
+            "--partitions",
+            min=1,
+            help="Partitions of the topics of workers and queues: a queue feeds so many workers. Default 8; named for a queue "
+            "that exists with fewer, it gets more.",
+            show_default=False,
         ),
-    ] = 8,
+    ] = None,
     replication_factor: Annotated[
         int | None,
         typer.Option(
@@ -55,26 +62,31 @@ def init(
 ) -> None:
     """Create the topics of a namespace and check those that exist.
 
-    Run it before the first start, and again for each new queue. It changes nothing that exists: it says what is wrong
-    and what to do. A second run finds everything there.
+    Run it before the first start, and again for each new queue. A second run finds everything there. Of what exists it
+    changes nothing, but that --partitions raises the partitions of the queues named; else it says what is wrong and what
+    to do.
 
     \b
     Examples:
       dueline init --queue menu
+      dueline init --queue menu --partitions 16    # more workers for a queue that exists
       dueline init --development
       dueline init --queue menu --print | ssh kafka-admin sh
       dueline --namespace billing init --print --json
     """
     session, output = session_of(context), Output(as_json=as_json)
-    specs = _specs(session, queues, partitions, replication_factor, min_insync_replicas, development=development)
+    wanted = PARTITIONS if partitions is None else partitions
+    specs = _specs(session, queues, wanted, replication_factor, min_insync_replicas, development=development)
     if print_only:
         _print(output, session.bootstrap_servers, specs)
         return
     with session.cluster() as kafka:
         homes = kafka.kafka_admin().partitions(session.namespace.signals)
         specs = _as_it_is(specs, session.namespace, homes)
-        report = init_topics(kafka.kafka_admin(), session.namespace, specs)
+        grow = [session.namespace.dispatch(queue) for queue in queues] if partitions is not None else []
+        report = init_topics(kafka.kafka_admin(), session.namespace, specs, grow=grow)
     _show(output, specs, report)
+    _say_partitions(output, specs, report, grow)
     if not report.fit:
         raise CommandError(
             f"namespace {session.namespace_name} is not fit for use", todo="do what is said above, and run `dueline init` again"
@@ -153,6 +165,8 @@ def _show(output: Output, specs: Sequence[TopicSpec], report: InitReport) -> Non
                 "fit": report.fit,
                 "created": list(report.created),
                 "existing": list(report.existing),
+                "grown": list(report.grown),
+                "partitions": dict(report.partitions),
                 "problems": [
                     {"topic": problem.topic, "severity": problem.severity, "message": problem.message}
                     for problem in report.problems
@@ -160,10 +174,21 @@ def _show(output: Output, specs: Sequence[TopicSpec], report: InitReport) -> Non
             }
         )
         return
-    rows = [
-        [spec.name, "created" if spec.name in report.created else "there", str(spec.partitions), spec.cleanup, spec.why]
-        for spec in specs
-    ]
+    rows = [[spec.name, _done(spec.name, report), str(report.partitions[spec.name]), spec.cleanup, spec.why] for spec in specs]
     output.table(["topic", "", "#partitions", "cleanup", "for"], rows, empty="")
     for problem in report.problems:
         output.note(str(problem))
+
+
+def _done(topic: str, report: InitReport) -> str:
+    return "created" if topic in report.created else "grown" if topic in report.grown else "there"
+
+
+def _say_partitions(output: Output, specs: Sequence[TopicSpec], report: InitReport, asked: Sequence[str]) -> None:
+    """What became of the partitions that were asked for."""
+    for name in report.grown:
+        output.note(f"{name} has {report.partitions[name]} partitions now; running workers take them up within five minutes")
+    for spec in specs:
+        has = report.partitions[spec.name]
+        if spec.name in asked and has > spec.partitions:
+            output.note(f"{spec.name} keeps its {has} partitions: Kafka cannot take any away; {spec.partitions} were asked for")

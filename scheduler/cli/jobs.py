@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -16,7 +16,7 @@ from dueline.scheduler.cli.options import Job, Json, NoWait, Reason, Tz, WaitS
 from dueline.scheduler.cli.output import Output
 from dueline.scheduler.cli.runs import run_row
 from dueline.scheduler.cli.session import Session, display_of, session_of
-from dueline.scheduler.cli.times import instant
+from dueline.scheduler.cli.times import Display, instant
 from dueline.scheduler.core.schedule import ScheduleError, compile_schedule
 from dueline.schemas.base import NONE
 from dueline.schemas.codec import Record
@@ -56,18 +56,7 @@ def list_jobs(
     if as_json:
         output.json([_summary(history, last.get(history.job), now) for history in shown])
         return
-    rows = [
-        [
-            history.job,
-            _state(history),
-            schedule_text(history.latest.record.definition.schedule),
-            display.show(last[history.job].last.record.due_ms) if history.job in last else "–",
-            last[history.job].last.record.state if history.job in last else "–",
-            display.show(_next_due(history, now)),
-        ]
-        for history in shown
-    ]
-    columns = ["job", "state", "schedule", f"last due ({display.name})", "outcome", f"next due ({display.name})"]
+    columns, rows = _table(shown, last, display, now)
     output.table(columns, rows, empty="no jobs; define one with `dueline jobs apply FILE`")
 
 
@@ -92,6 +81,7 @@ def show(context: typer.Context, job: Job, tz: Tz = "UTC", as_json: Json = False
             ("version", f"{version.version}, {version.change} at {display.show(version.effective_ms)}"),
             ("next due", display.show(_next_due(history, now))),
             ("tzdata", version.tzdata or "–"),
+            *([("problem", problem)] if (problem := _problem(history)) else []),
         ]
     )
     output.line()
@@ -157,42 +147,83 @@ def delete(
     reason: Reason = "",
     no_wait: NoWait = False,
     wait_timeout: WaitS = 30.0,
+    as_json: Json = False,
 ) -> None:
     """Delete a job. Its history stays; due times before the deletion are still decided."""
-    _change(context, CommandKind.DELETE, job, reason, None if no_wait else wait_timeout, version=version or NONE)
+    wait_s = None if no_wait else wait_timeout
+    _change(context, CommandKind.DELETE, job, reason, wait_s, version=version or NONE, as_json=as_json)
 
 
 @app.command("pause")
-def pause(context: typer.Context, job: Job, reason: Reason = "", no_wait: NoWait = False, wait_timeout: WaitS = 30.0) -> None:
+def pause(
+    context: typer.Context, job: Job, reason: Reason = "", no_wait: NoWait = False, wait_timeout: WaitS = 30.0,
+    as_json: Json = False,
+) -> None:  # fmt: skip
     """Pause a job: from now on its due times are recorded as skipped (paused)."""
-    _change(context, CommandKind.PAUSE, job, reason, None if no_wait else wait_timeout)
+    _change(context, CommandKind.PAUSE, job, reason, None if no_wait else wait_timeout, as_json=as_json)
 
 
 @app.command("resume")
-def resume(context: typer.Context, job: Job, reason: Reason = "", no_wait: NoWait = False, wait_timeout: WaitS = 30.0) -> None:
+def resume(
+    context: typer.Context, job: Job, reason: Reason = "", no_wait: NoWait = False, wait_timeout: WaitS = 30.0,
+    as_json: Json = False,
+) -> None:  # fmt: skip
     """Resume a paused job: its next due time runs again."""
-    _change(context, CommandKind.RESUME, job, reason, None if no_wait else wait_timeout)
+    _change(context, CommandKind.RESUME, job, reason, None if no_wait else wait_timeout, as_json=as_json)
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------
 
 
 def _change(
-    context: typer.Context, kind: CommandKind, job: str, reason: str, wait_s: float | None, *, version: int = NONE
+    context: typer.Context, kind: CommandKind, job: str, reason: str, wait_s: float | None, *, version: int = NONE, as_json: bool
 ) -> None:
-    session, output = session_of(context), Output()
+    session, output = session_of(context), Output(as_json=as_json)
     command = new_command(kind, job=job, version=version, reason=reason)
 
     def answers(record: Record) -> bool:
         return isinstance(record, JobVersion) and record.command == command.id
 
     record = execute(session, command, answers, wait_s=wait_s)
-    if wait_s is None:
+    made = record if isinstance(record, JobVersion) else None
+    if as_json:
+        output.json(
+            {
+                "job": job,
+                "command": command.id,
+                "outcome": "sent" if wait_s is None else made.change if made is not None else "no-change",
+                "version": made.version if made is not None else None,
+                "effective": instant(made.effective_ms) if made is not None else None,
+            }
+        )
+    elif wait_s is None:
         output.note(f"{kind} {job}: sent")
-    elif isinstance(record, JobVersion):
-        output.note(f"job {job} {record.change}: version {record.version}, from {display_of('UTC').show(record.effective_ms)}")
+    elif made is not None:
+        output.note(f"job {job} {made.change}: version {made.version}, from {display_of('UTC').show(made.effective_ms)}")
     else:
         output.note(f"job {job}: no change, it was so already")
+
+
+def _table(
+    shown: Sequence[JobHistory], last: Mapping[str, RunTrail], display: Display, now: int
+) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows of `jobs list`; a column of problems only when there is one."""
+    rows = [
+        [
+            history.job,
+            _state(history),
+            schedule_text(history.latest.record.definition.schedule),
+            display.show(last[history.job].last.record.due_ms) if history.job in last else "–",
+            last[history.job].last.record.state if history.job in last else "–",
+            display.show(_next_due(history, now)),
+            _problem(history),
+        ]
+        for history in shown
+    ]
+    columns = ["job", "state", "schedule", f"last due ({display.name})", "outcome", f"next due ({display.name})", "problem"]
+    if not any(row[-1] for row in rows):
+        rows, columns = [row[:-1] for row in rows], columns[:-1]
+    return columns, rows
 
 
 def history_of(session: Session, histories: dict[str, JobHistory], job: str) -> JobHistory:
@@ -253,8 +284,19 @@ def _next_due(history: JobHistory, now: int) -> int | None:
     try:
         schedule = compile_schedule(version.definition.schedule, job_id=history.job)
     except ScheduleError:
-        return None  # `audit` says why; a list must not fail for it
+        return None  # `_problem` says why; a list must not fail for it
     return schedule.next_after(max(now, version.effective_ms - 1))
+
+
+def _problem(history: JobHistory) -> str:
+    """Why the job has no due times though it is there: this release does not understand its stored schedule."""
+    if history.deleted:
+        return ""
+    try:
+        compile_schedule(history.latest.record.definition.schedule, job_id=history.job)
+    except ScheduleError as error:
+        return f"its schedule does not compile: {error}"
+    return ""
 
 
 def _definition(version: JobVersion) -> dict[str, object]:
@@ -278,4 +320,5 @@ def _summary(history: JobHistory, last: RunTrail | None, now: int) -> dict[str, 
         if run is None
         else {"run": run.key, "due": instant(run.due_ms), "state": run.state, "reason": run.reason or None},
         "next_due": instant(_next_due(history, now)),
+        "problem": _problem(history) or None,
     }

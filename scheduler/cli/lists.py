@@ -8,14 +8,13 @@ import typer
 
 from dueline.scheduler.audit.evidence import Place, place_of
 from dueline.scheduler.audit.reading import read_topic
+from dueline.scheduler.cli.fleet import STALE_AFTER_S, decoded, read_heartbeats, state_of
 from dueline.scheduler.cli.options import Json, Tz
 from dueline.scheduler.cli.output import Output
 from dueline.scheduler.cli.session import display_of, instant_of, session_of
 from dueline.scheduler.cli.times import instant
-from dueline.schemas.codec import decode
 from dueline.schemas.command import Rejected
-from dueline.schemas.errors import DecodeError
-from dueline.schemas.work import Heartbeat, WorkerState
+from dueline.schemas.work import WorkerState
 
 
 def rejected(
@@ -35,7 +34,7 @@ def rejected(
     letters: list[tuple[Place, Rejected]] = []
     with session.log() as admin:
         for received in read_topic(admin, session.namespace.rejected):
-            record = _decoded(received.value)
+            record = decoded(received.value)
             if isinstance(record, Rejected) and received.append_ms >= start:
                 letters.append((place_of(received), record))
     letters.sort(key=lambda letter: letter[0].offset, reverse=True)
@@ -74,29 +73,20 @@ def workers(
     context: typer.Context,
     stale_after: Annotated[
         float, typer.Option("--stale-after", metavar="SECONDS", min=1.0, help="Silent for longer: shown as silent.")
-    ] = 10.0,
+    ] = STALE_AFTER_S,
     everyone: Annotated[bool, typer.Option("--all", help="Show stopped and silent ones too.")] = False,
     tz: Tz = "UTC",
     as_json: Json = False,
 ) -> None:
     """The workers by their heartbeats: queue, handlers, slots, partitions and what they hold."""
     session, display, output = session_of(context), display_of(tz), Output(as_json=as_json)
-    latest: dict[str, tuple[Place, Heartbeat]] = {}
     with session.log() as admin:
-        for received in read_topic(admin, session.namespace.workers):
-            record = _decoded(received.value)
-            if isinstance(record, Heartbeat):
-                latest[record.incarnation] = (place_of(received), record)
+        beats = read_heartbeats(admin, session.namespace)
     now = session.clock.wall_ms()
-
-    def state(place: Place, beat: Heartbeat) -> str:
-        silent = beat.state != WorkerState.STOPPED and now - place.append_ms > stale_after * 1000
-        return "silent" if silent else beat.state
-
     shown = [
-        (place, beat, state(place, beat))
-        for place, beat in sorted(latest.values(), key=lambda each: (each[1].queue, each[1].incarnation))
-        if everyone or state(place, beat) in (WorkerState.RUNNING, WorkerState.DRAINING)
+        (place, beat, state_of(place, beat, now, stale_after))
+        for place, beat in sorted(beats, key=lambda each: (each[1].queue, each[1].incarnation))
+        if everyone or state_of(place, beat, now, stale_after) in (WorkerState.RUNNING, WorkerState.DRAINING)
     ]
     if as_json:
         output.json(
@@ -132,12 +122,3 @@ def workers(
     ]
     columns = ["incarnation", "state", "queue", "handlers", "#busy", "partitions", f"last heartbeat ({display.name})"]
     output.table(columns, rows, empty="no workers; start one with `dueline worker --help`")
-
-
-def _decoded(value: bytes | None) -> object:
-    if value is None:
-        return None
-    try:
-        return decode(value)
-    except DecodeError:
-        return None

@@ -13,7 +13,7 @@ from typing import Final
 
 import typer
 
-from dueline.scheduler.cli.errors import CommandError, ExitCode
+from dueline.scheduler.cli.errors import CommandError, ExitCode, shown
 
 GLOBAL_OPTIONS: Final = ("--bootstrap-servers", "-b", "--kafka-config", "--namespace", "-n", "--timeout")
 """Those of the root, each with a value."""
@@ -44,9 +44,9 @@ def run(arguments: Sequence[str]) -> int:
         failure = _failure(error)
         if failure is None:
             raise
-        print(f"dueline: {failure.what}", file=sys.stderr)
+        print(f"dueline: {shown(failure.what)}", file=sys.stderr)
         if failure.todo:
-            print(f"  → {failure.todo}", file=sys.stderr)
+            print(f"  → {shown(failure.todo)}", file=sys.stderr)
         return failure.code
     return ExitCode.OK
 

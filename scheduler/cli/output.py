@@ -12,11 +12,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dueline.scheduler.cli.errors import shown
+
 JsonValue = object
+
+IDS: Final = frozenset({"run", "job", "incarnation", "record"})
+"""Columns that are copied into the next command: never broken over lines, whatever the terminal's width."""
+
+NARROWEST: Final = 8
+"""Columns that every other cell keeps beside ids, however narrow the terminal is."""
 
 PIPE_WIDTH: Final = 200
 """Columns when the output is no terminal: wide enough that no cell of a usual table is cut."""
@@ -68,12 +77,14 @@ class Output:
         table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
         for column in columns:
             right = column.startswith("#")
-            table.add_column(column.removeprefix("#"), justify="right" if right else "left", overflow="fold")
-        count = 0
-        for row in rows:
+            table.add_column(
+                column.removeprefix("#"), justify="right" if right else "left", overflow="fold", no_wrap=column in IDS
+            )
+        cells = [[shown(cell) for cell in row] for row in rows]
+        for row in cells:
             table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
-            count += 1
-        if count:
+        if cells:
+            self.data.width = max(self.data.width, _least_width(columns, cells))
             self.data.print(table)
         else:
             self.note(empty)
@@ -82,17 +93,26 @@ class Output:
         """Names and values below each other."""
         grid = Table.grid(padding=(0, 2))
         for name, value in pairs:
-            grid.add_row(Text(name, style="bold"), Text(value, style=STYLES.get(value, "")))
+            grid.add_row(Text(name, style="bold"), Text(shown(value), style=STYLES.get(value, ""), overflow="fold"))
         self.data.print(grid)
 
     def line(self, text: str = "") -> None:
         """A line of the answer."""
-        self.data.print(Text(text))
+        self.data.print(Text(shown(text)), soft_wrap=True)
 
     def block(self, text: str) -> None:
         """Text as it is: a traceback, JSON."""
-        self.data.file.write(text.rstrip("\n") + "\n")
+        self.data.file.write(shown(text).rstrip("\n") + "\n")
 
     def note(self, text: str) -> None:
         """Something about the answer."""
-        self.notes.print(Text(text), soft_wrap=True)
+        self.notes.print(Text(shown(text)), soft_wrap=True)
+
+
+def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Columns of a table whose ids stand whole: beyond the terminal's, it breaks the lines itself, and they can be copied."""
+    widths = [
+        cell_len(max([column, *(row[place] for row in rows)], key=cell_len)) for place, column in enumerate(columns)
+    ]
+    kept = [width if column in IDS else min(width, NARROWEST) for column, width in zip(columns, widths, strict=True)]
+    return sum(kept) + 2 * len(columns)

@@ -17,12 +17,13 @@ from dueline.scheduler.audit.readmodel import (
     read_steps,
 )
 from dueline.scheduler.cli.errors import CommandError
+from dueline.scheduler.cli.fleet import read_heartbeats, why_waiting
 from dueline.scheduler.cli.options import Job, Json, Tz
 from dueline.scheduler.cli.output import Output
 from dueline.scheduler.cli.session import display_of, instant_of, session_of
 from dueline.scheduler.cli.times import NOTHING, Display, instant, took
 from dueline.schemas.base import NONE
-from dueline.schemas.run import Run, Summary
+from dueline.schemas.run import Run, RunState, Summary
 from dueline.schemas.work import AttemptEvent, EventKind, Step
 
 run_app = typer.Typer(name="run", help="Look at one run.", no_args_is_help=True, rich_markup_mode=None)
@@ -85,10 +86,15 @@ def show(
             raise CommandError(f"there is no run {run!r}", todo="see `dueline runs JOB`; a run's id looks like JOB@TIME")
         attempts = read_attempts(admin, session.namespace, only=run)
         steps = read_steps(admin, session.namespace, run)
+        waits = trail.last.record.state == RunState.WAITING
+        beats = read_heartbeats(admin, session.namespace) if waits else []
+    why = why_waiting(trail.last.record, beats, session.clock.wall_ms())
     if as_json:
-        output.json({**run_json(trail), "attempts": _attempts_json(trail, attempts, steps)})
+        output.json({**run_json(trail), "waiting": why or None, "attempts": _attempts_json(trail, attempts, steps)})
         return
     _show_run(output, display, trail, attempts, steps)
+    if why:
+        output.line(why)
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------
@@ -210,7 +216,7 @@ def _show_attempt(
     end = next((seen.record for seen in events if seen.record.kind == EventKind.FINISHED), None)
     claims = [seen for seen in events if seen.record.kind == EventKind.CLAIMED]
     worker = grant.worker if grant is not None else claims[0].record.worker if claims else "?"
-    output.line(f"attempt {number} on {worker}: {_ended(end, events)}")
+    output.line(f"attempt {number} on {worker}: {_ended(end, events, _lost(trail, number))}")
     rows = [
         [_event_text(seen.record), display.show(seen.place.append_ms), seen.record.incarnation, str(seen.place)]
         for seen in sorted(events, key=lambda each: (each.place.append_ms, each.place.offset))
@@ -235,11 +241,24 @@ def _show_attempt(
         output.block(end.error)
 
 
-def _ended(end: AttemptEvent | None, events: list[Seen[AttemptEvent]]) -> str:
+def _lost(trail: RunTrail, number: int) -> bool:
+    """Whether the run went on, or ended, after an attempt that was granted and whose worker told no end."""
+    run = trail.last.record
+    granted = any(grant.attempt == number for grant in trail.grants)
+    return granted and (run.attempt > number or run.state != RunState.RUNNING)
+
+
+def _ended(end: AttemptEvent | None, events: list[Seen[AttemptEvent]], lost: bool) -> str:
     if end is not None:
         return f"{end.outcome} ({end.reason})" if end.reason else end.outcome
     declined = next((seen.record for seen in events if seen.record.kind == EventKind.DECLINED), None)
-    return f"declined ({declined.reason})" if declined is not None else "no end recorded"
+    if declined is not None:
+        return f"declined ({declined.reason})"
+    return "worker lost: it fell silent and was fenced" if lost else "no end recorded yet"
+
+
+def _is_lost(trail: RunTrail, number: int, events: list[AttemptEvent]) -> bool:
+    return _lost(trail, number) and all(event.kind == EventKind.CLAIMED for event in events)
 
 
 def _event_text(event: AttemptEvent) -> str:
@@ -262,7 +281,7 @@ def _attempts_json(trail: RunTrail, attempts: Attempts, steps: list[Seen[Step]])
                 "events": [event.kind for event in events],
                 "started": instant(end.started_ms) if end else None,
                 "finished": instant(end.finished_ms) if end else None,
-                "outcome": end.outcome if end else None,
+                "outcome": end.outcome if end else "worker-lost" if _is_lost(trail, number, events) else None,
                 "reason": (end.reason or None) if end else None,
                 "error": (end.error or None) if end else None,
                 "steps_done": end.steps_done if end else None,

@@ -53,7 +53,7 @@ class Display:
         return moment.strftime("%Y-%m-%d %H:%M:%S") + millis + offset
 
     def parse(self, text: str, now_ms: int) -> int:
-        """Milliseconds of `now`, `-2h`, `30m ago`, a date, or a date and time; without an offset in this zone.
+        """Milliseconds of `now`, `-2h`, `30m ago`, `1h` (ago, too), a date, or a date and time; without an offset in this zone.
 
         Raises ValueError with the forms that are understood.
         """
@@ -65,13 +65,23 @@ class Display:
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
+            ago = _duration(text)
+            if ago is not None:
+                return now_ms - ago
             raise ValueError(
-                f"{text!r} is no time: write 2026-11-30, 2026-11-30T06:00, 2026-11-30T06:00:00Z, -2h, '30m ago' or now"
+                f"{text!r} is no time: write 2026-11-30, 2026-11-30T06:00, 2026-11-30T06:00:00Z, -2h, '30m ago', 1h or now"
             ) from None
         if moment.tzinfo is not None:
             return round((moment - datetime.fromtimestamp(0, UTC)) / timedelta(milliseconds=1))
         wall_ms = round((moment - _EPOCH) / timedelta(milliseconds=1))
         return self.zone.first_instant(wall_ms // 1000) * 1000 + wall_ms % 1000
+
+
+def _duration(text: str) -> int | None:
+    try:
+        return parse_duration(text)
+    except ValueError:
+        return None
 
 
 def instant(instant_ms: int | None) -> str | None:

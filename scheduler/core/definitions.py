@@ -40,16 +40,21 @@ def decide_definition(draft: Draft, read: Read[Job]) -> None:
 
 
 def decide_absences(draft: Draft, job_ids: list[str], topic: str) -> None:
-    """Jobs that were not there when `jobs` was read whole: deleted, when it was last read to its end (L12)."""
+    """Jobs that were not there when `jobs` was read whole: deleted, when it was last read to its end (L12), or, if that was never
+    recorded, when this term began: nothing that was due before is left out. As for a deletion
+    that is read, it does not matter whether the job was set aside."""
     for job_id in job_ids:
-        state = draft.state.jobs.get(job_id)
-        if state is None or not state.live:
-            continue
+        draft.guard.job(job_id, _decide_absence, draft, job_id, topic)
+
+
+def _decide_absence(draft: Draft, job_id: str, topic: str) -> None:
+    state = draft.state.jobs.get(job_id)
+    if state is not None and state.live:
         gone: Read[Job] = Read(
             topic=topic,
             partition=0,
             offset=state.latest.source[2],
-            append_ms=draft.state.jobs_read_ms,
+            append_ms=draft.state.jobs_read_ms if draft.state.jobs_read_ms != NONE else draft.inputs.led_ms,
             key=job_id.encode(),
             raw=b"",
             value=None,
@@ -152,7 +157,7 @@ def _after_all_recorded(draft: Draft, state: JobState) -> int:
 def ask_back_all(draft: Draft) -> None:
     """For every job, when a term begins: a torn transaction may have kept a version and lost what it asked back."""
     for job_id in sorted({run.job.id for _, run in draft.state.runs.items()}):
-        _ask_back_job(draft, job_id)
+        draft.for_job(job_id, _ask_back_job, draft, job_id)
 
 
 def _ask_back_job(draft: Draft, job_id: str) -> None:
@@ -184,7 +189,7 @@ def decide_recalled(draft: Draft) -> None:
         run = draft.state.runs[key]
         job = draft.state.jobs.get(run.job.id)
         if job is not None:
-            _decide_again(draft, run, job)
+            draft.for_job(job.id, _decide_again, draft, run, job)
 
 
 def _decide_again(draft: Draft, run: Run, job: JobState) -> None:

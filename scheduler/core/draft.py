@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from dueline.scheduler.core.decision import Decision
 from dueline.scheduler.core.fleet import Placement
+from dueline.scheduler.core.guard import Guard
 from dueline.scheduler.core.inputs import Inputs, Read, Settings
 from dueline.scheduler.core.life import offered, waiting
 from dueline.scheduler.core.state import State
 from dueline.scheduler.core.transitions import START, check
 from dueline.scheduler.core.waiting import Waiting
+from dueline.schemas.codec import Record, encode
 from dueline.schemas.command import Rejected
 from dueline.schemas.job import JobVersion
 from dueline.schemas.ledger import Fence, FencePhase, Positions
@@ -29,8 +32,9 @@ REJECTED_VALUE_BYTES: Final = 4_096
 class Draft:
     """Collects decisions. `now` is leader time; `state` already has every decision so far applied."""
 
-    def __init__(self, state: State, inputs: Inputs, settings: Settings, now: int) -> None:
+    def __init__(self, state: State, inputs: Inputs, settings: Settings, now: int, guard: Guard | None = None) -> None:
         self.state = state.draft()
+        self.guard = guard or Guard()
         self.inputs = inputs
         self.settings = settings
         self.now = now
@@ -56,6 +60,15 @@ class Draft:
         """What follows has `max_records` of its own: a flood of inputs must not keep due times waiting."""
         self._slice_from = self._size
 
+    def for_job(self, job_id: str, act: Callable[..., object], *args: Any) -> None:
+        """Decide what time brings for a job, unless it was set aside."""
+        if not self.leaves(job_id):
+            self.guard.job(job_id, act, *args)
+
+    def leaves(self, job_id: str) -> bool:
+        """Whether the job was set aside: nothing that time brings is decided for it."""
+        return job_id in self.state.aside or self.guard.leaves(job_id)
+
     @property
     def full(self) -> bool:
         """Whether the slice has as many records, or bytes, as one transaction should have."""
@@ -76,6 +89,7 @@ class Draft:
             generation=self.settings.generation,
             leader_ms=self.now,
         )
+        self._probe(version, version.key)
         self._versions.append(version)
         self.state.apply(version)
 
@@ -88,6 +102,7 @@ class Draft:
         check(key, old.state if old else START, run.state)
         if (run.leader_ms, run.term, run.generation) != self._stamp:
             run = replace(run, term=self.state.term, generation=self.settings.generation, leader_ms=self.now)
+        self._probe(run, key)
         if fires or _must_not_be_early(run):
             self._not_before[key] = run.due_ms
         self._runs[key] = run
@@ -98,6 +113,7 @@ class Draft:
     def put_summary(self, summary: Summary) -> None:
         """Decide that several due times are passed over."""
         summary = replace(summary, term=self.state.term, generation=self.settings.generation, leader_ms=self.now)
+        self._probe(summary, summary.key)
         self._summaries.append(summary)
         self._not_before[summary.key] = summary.last_ms
         self.state.apply(summary)
@@ -105,6 +121,7 @@ class Draft:
     def put_fence(self, fence: Fence) -> None:
         """Decide the end of an incarnation."""
         fence = replace(fence, term=self.state.term, generation=self.settings.generation, leader_ms=self.now)
+        self._probe(fence, fence.key)
         self._fences[fence.incarnation] = fence
         self.state.apply(fence)
 
@@ -151,6 +168,7 @@ class Draft:
             earlier=run.earlier,
             leader_ms=self.now,
         )
+        self._probe(record, key)
         self._dispatches[key] = (run.partition, record)
 
     def signal(
@@ -177,6 +195,7 @@ class Draft:
             term=self.state.term,
             leader_ms=self.now,
         )
+        self._probe(word, run or incarnation)
         self._signals[(incarnation, claim, run)] = (home, word)
 
     def signal_run(self, kind: SignalKind, run: Run, reason: str = "") -> None:
@@ -207,6 +226,12 @@ class Draft:
                 leader_ms=self.now,
             )
         )
+
+    def _probe(self, record: Record, key: str) -> None:
+        """Whether the record can be written at all, asked at once when the guard looks for one that cannot."""
+        if self.guard.probing:
+            encode(record)
+            key.encode()
 
     # -- the result ----------------------------------------------------------------------------------------------------
 
@@ -243,7 +268,7 @@ class Draft:
         merged.update({(p.topic, p.partition): p for p in self.inputs.positions})
         return Positions(
             positions=[merged[key] for key in sorted(merged)],
-            jobs_read_ms=self.now if self.inputs.read_jobs else self.state.jobs_read_ms,
+            jobs_read_ms=max(self.state.jobs_read_ms, self.inputs.read_jobs_ms),
             sequence=self._sequence,
             term=self.state.term,
             generation=self.settings.generation,

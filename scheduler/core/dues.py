@@ -44,7 +44,7 @@ def decide_dues(draft: Draft) -> None:
     for _, job_id in list(draft.state.due.between(None, (draft.now + 1,))):
         if draft.full:
             return
-        _decide_job(draft, str(job_id))
+        draft.for_job(str(job_id), _decide_job, draft, str(job_id))
 
 
 def offer_ahead(draft: Draft) -> None:
@@ -55,7 +55,7 @@ def offer_ahead(draft: Draft) -> None:
             return
         found = draft.state.dues.get(str(job_id))
         if found is not None and found.due_ms > draft.now:
-            _offer_one_ahead(draft, found)
+            draft.for_job(str(job_id), _offer_one_ahead, draft, found)
 
 
 def _offer_one_ahead(draft: Draft, found: NextDue) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from dueline.scheduler.core.definitions import ask_back_run
 from dueline.scheduler.core.draft import Draft
 from dueline.scheduler.core.fleet import incarnation_ended
 from dueline.scheduler.core.inputs import Read
-from dueline.scheduler.core.life import CANCEL, answers_offer, declined, finished, granted, holds, lost, waiting
+from dueline.scheduler.core.life import CANCEL, answers_offer, declined, finished, given_up, granted, holds, lost, waiting
 from dueline.scheduler.core.ports import FenceResult
 from dueline.scheduler.core.waiting import Waiting
 from dueline.schemas.base import NONE
 from dueline.schemas.ledger import Fence, FencePhase
 from dueline.schemas.run import Run, RunState
-from dueline.schemas.work import AttemptEvent, EventKind, Heartbeat, HeldClaim, HeldState, SignalKind
+from dueline.schemas.work import AttemptEvent, EventKind, Heartbeat, HeldClaim, HeldState, SignalKind, WorkerState
+
+LAST_WORDS: Final[dict[str, str]] = {WorkerState.LOST: "it gave up", WorkerState.STOPPED: "it stopped and held runs"}
+"""Why an incarnation is fenced that was not silent."""
 
 
 def decide_event(draft: Draft, read: Read[AttemptEvent]) -> None:
@@ -32,6 +37,14 @@ def decide_event(draft: Draft, read: Read[AttemptEvent]) -> None:
         elif event.kind == EventKind.FINISHED:
             steps_end = draft.inputs.steps_ends.get(event.home, NONE)
             draft.put_run(finished(run, event, steps_end=steps_end, now=draft.now))
+
+
+def decide_undecided(draft: Draft, event: AttemptEvent, error: str) -> None:
+    """An event that met a bug told that its attempt is over: the run must not stay with a worker that has forgotten it."""
+    run = draft.state.runs.get(event.run)
+    if run is not None and holds(run, event) and event.kind != EventKind.CLAIMED:
+        skew, steps_end = draft.settings.allowed_skew_ms, draft.inputs.steps_ends.get(event.home, NONE)
+        _given_back(draft, given_up(run, event, error, steps_end=steps_end, allowed_skew_ms=skew, now=draft.now))
 
 
 def _given_back(draft: Draft, run: Run) -> None:
@@ -68,8 +81,11 @@ def _answer(draft: Draft, kind: SignalKind, claim: AttemptEvent, reason: str) ->
 
 
 def decide_dead(draft: Draft, worker: Heartbeat) -> None:
-    """A worker was silent for too long: first the intent, in the ledger, then the shell fences it (W7)."""
-    if not incarnation_ended(draft.state, worker.incarnation):
+    """A worker was silent for too long, or said its last word: first the intent, in the ledger, then the shell fences it (W7)."""
+    if incarnation_ended(draft.state, worker.incarnation):
+        return
+    held = next(draft.state.holding.prefixed(worker.incarnation), None) is not None
+    if held or worker.state != WorkerState.STOPPED:  # its last events may have been decided in this round
         draft.put_fence(
             Fence(
                 incarnation=worker.incarnation,
@@ -77,7 +93,7 @@ def decide_dead(draft: Draft, worker: Heartbeat) -> None:
                 queue=worker.queue,
                 home=worker.home,
                 phase=FencePhase.INTENT,
-                reason="no heartbeat",
+                reason=LAST_WORDS.get(worker.state, "no heartbeat"),
                 transactional_ids=worker.transactional_ids,
             )
         )
@@ -91,9 +107,14 @@ def decide_fenced(draft: Draft, result: FenceResult) -> None:
     for _, key in list(draft.state.holding.prefixed(result.incarnation)):
         run = draft.state.runs.get(key)
         if run is not None:
-            skew = draft.settings.allowed_skew_ms
-            _given_back(draft, lost(run, steps_end=result.steps_end, allowed_skew_ms=skew, now=draft.now))
-    draft.put_fence(_done(fence, result))
+            draft.for_job(run.job.id, _take_from_fenced, draft, run, result)
+    if next(draft.state.holding.prefixed(result.incarnation), None) is None:
+        draft.put_fence(_done(fence, result))  # not while it holds a run of a job that was set aside
+
+
+def _take_from_fenced(draft: Draft, run: Run, result: FenceResult) -> None:
+    skew = draft.settings.allowed_skew_ms
+    _given_back(draft, lost(run, steps_end=result.steps_end, allowed_skew_ms=skew, now=draft.now))
 
 
 def _done(fence: Fence, result: FenceResult) -> Fence:

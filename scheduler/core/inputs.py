@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from dueline.scheduler.core.fleet import Fleet
 from dueline.scheduler.core.ports import FenceResult
+from dueline.schemas.base import NONE
 from dueline.schemas.command import Command
 from dueline.schemas.job import Job
 from dueline.schemas.ledger import Position
@@ -45,10 +46,11 @@ class Inputs:
     jobs: list[Read[Job]] = field(default_factory=list)
     commands: list[Read[Command]] = field(default_factory=list)
     events: list[Read[AttemptEvent]] = field(default_factory=list)
+    undecided: list[Read[AttemptEvent]] = field(default_factory=list)  # those of `events` that met a bug: value and problem
     heartbeats: list[Heartbeat] = field(default_factory=list)  # read this round
     absent_jobs: list[str] = field(default_factory=list)  # not found when `jobs` was read whole (L12)
     positions: list[Position] = field(default_factory=list)
-    read_jobs: bool = False  # `jobs` was read to its last stable offset in this round
+    read_jobs_ms: int = NONE  # leader time at which `jobs` ended where it has been read to now
     steps_ends: Mapping[int, int] = field(default_factory=dict)  # home -> end of `steps`, taken after the events were read
     fenced: list[FenceResult] = field(default_factory=list)  # whose home of `attempts` has been read past attempts_end
     dead: list[Heartbeat] = field(default_factory=list)  # silent for worker_timeout: last heartbeat of each

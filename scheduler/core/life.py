@@ -146,12 +146,13 @@ def finished(run: Run, event: AttemptEvent, *, steps_end: int, now: int) -> Run:
     """The attempt ended. `steps_end`: end of its home partition of `steps`, taken after the event was read."""
     event = replace(event, error=event.error[:MAX_ERROR], reason=event.reason[:MAX_REASON], result=_bounded(event.result))
     run = replace(run, started_ms=event.started_ms, outcome=event.outcome, error=event.error, begun=True)
+    ended = _ended_ms(event, now)
     if event.outcome == Outcome.SUCCESS:
-        return replace(run, state=RunState.SUCCEEDED, reason="", result=event.result, error="", finished_ms=now)
+        return replace(run, state=RunState.SUCCEEDED, reason="", result=event.result, error="", finished_ms=ended)
     if run.recall.startswith(CANCEL):
-        return cancelled(run, run.recall.removeprefix(CANCEL), now)
+        return cancelled(run, run.recall.removeprefix(CANCEL), ended)
     if event.outcome == Outcome.CANCELLED:
-        return cancelled(run, event.reason or "by its handler", now)
+        return cancelled(run, event.reason or "by its handler", ended)
     run = _with_steps(run, steps_end)
     if event.outcome == Outcome.SNOOZE:
         return waiting(run, Waiting.SNOOZE, max(event.until_ms, now))
@@ -160,11 +161,11 @@ def finished(run: Run, event: AttemptEvent, *, steps_end: int, now: int) -> Run:
     failures = run.failures + 1
     run = replace(run, failures=failures)
     if not event.retryable or failures > run.job.max_retries:
-        return replace(run, state=RunState.FAILED, reason=event.reason or "failure", finished_ms=now)
+        return replace(run, state=RunState.FAILED, reason=event.reason or "failure", finished_ms=ended)
     return waiting(run, Waiting.RETRY, now + delay_ms(run.job, run.key, failures))
 
 
-def lost(run: Run, *, steps_end: int, allowed_skew_ms: int, now: int) -> Run:
+def lost(run: Run, *, steps_end: int, allowed_skew_ms: int, now: int, why: Waiting = Waiting.LOST) -> Run:
     """The worker was fenced. From its due time (less the skew) on, a granted attempt has begun: that mark stays.
 
     One that was held for its due time did nothing that could be lost: it is not counted among the lost workers.
@@ -177,13 +178,27 @@ def lost(run: Run, *, steps_end: int, allowed_skew_ms: int, now: int) -> Run:
     if run.recall and not run.begun:
         return waiting(run, Waiting.RECALLED)
     if run.losses > run.job.max_worker_losses:
-        return replace(run, state=RunState.FAILED, reason="worker-lost", finished_ms=now)
-    return waiting(run, Waiting.LOST)
+        return replace(run, state=RunState.FAILED, reason=why, finished_ms=now)
+    return waiting(run, why)
+
+
+def given_up(run: Run, event: AttemptEvent, error: str, *, steps_end: int, allowed_skew_ms: int, now: int) -> Run:
+    """The attempt is over, but what its worker told of it cannot be decided: it counts as lost. If it succeeded, the run fails:
+    what was done must not be done again."""
+    run = replace(run, error=error[:MAX_ERROR])
+    if event.outcome == Outcome.SUCCESS:
+        return replace(run, state=RunState.FAILED, reason=Waiting.UNDECIDED, finished_ms=now)
+    return lost(run, steps_end=steps_end, allowed_skew_ms=allowed_skew_ms, now=now, why=Waiting.UNDECIDED)
 
 
 def cancelled(run: Run, reason: str, now: int) -> Run:
     """Ended by a command, or by the handler itself."""
     return replace(run, state=RunState.CANCELLED, reason=reason, until_ms=NONE, finished_ms=now)
+
+
+def _ended_ms(event: AttemptEvent, now: int) -> int:
+    """When the attempt ended, as its worker tells: the leader may read of it long after. Now, when it tells nothing."""
+    return min(event.finished_ms, now) if event.finished_ms >= 0 else now
 
 
 def _with_steps(run: Run, steps_end: int) -> Run:

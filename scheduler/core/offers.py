@@ -14,12 +14,16 @@ from dueline.scheduler.core.waiting import Waiting, admits
 def wake_blocked(draft: Draft) -> None:
     """Runs that waited for an earlier run of their job, in due-time order."""
     for (job_id,) in list(draft.state.wakeable.between()):
-        for _, _, key in draft.state.blocked.prefixed(job_id):
-            if (job_id,) not in draft.state.wakeable or draft.full:
-                break
-            draft.offer(draft.put_run(waiting(draft.state.runs[key], Waiting.NO_WORKER)))
+        draft.for_job(job_id, _wake_job, draft, job_id)
         if draft.full:
             return
+
+
+def _wake_job(draft: Draft, job_id: str) -> None:
+    for _, _, key in draft.state.blocked.prefixed(job_id):
+        if (job_id,) not in draft.state.wakeable or draft.full:
+            return
+        draft.offer(draft.put_run(waiting(draft.state.runs[key], Waiting.NO_WORKER)))
 
 
 def start_paced(draft: Draft) -> None:
@@ -27,12 +31,16 @@ def start_paced(draft: Draft) -> None:
     for _, job_id in list(draft.state.pace.between(None, (draft.now + 1,))):
         if draft.full:
             return
-        _, _, key = next(draft.state.paced.prefixed(job_id))
-        run, job = draft.state.runs[key], draft.state.jobs.get(str(job_id))
-        engaged, behind = draft.state.engaged.get(job_id) or 0, draft.state.behind.get(job_id) or 0
-        admitted = not behind and (job is None or admits(job.latest.job, engaged))
-        if admitted and draft.placement.has_room(run.job.queue, run.job.handler):
-            draft.offer(run)
+        draft.for_job(job_id, _start_next_paced, draft, job_id)
+
+
+def _start_next_paced(draft: Draft, job_id: str) -> None:
+    _, _, key = next(draft.state.paced.prefixed(job_id))
+    run, job = draft.state.runs[key], draft.state.jobs.get(job_id)
+    engaged, behind = draft.state.engaged.get(job_id) or 0, draft.state.behind.get(job_id) or 0
+    admitted = not behind and (job is None or admits(job.latest.job, engaged))
+    if admitted and draft.placement.has_room(run.job.queue, run.job.handler):
+        draft.offer(run)
 
 
 def run_timers(draft: Draft) -> None:
@@ -40,11 +48,18 @@ def run_timers(draft: Draft) -> None:
     for _, key in list(draft.state.timers.between(None, (draft.now + 1,))):
         if draft.full:
             return
-        draft.offer(draft.state.runs[key])
+        _offer(draft, key)
+
+
+def _offer(draft: Draft, key: str) -> None:
+    run = draft.state.runs[key]
+    draft.for_job(run.job.id, draft.offer, run)
 
 
 def offer_backlog(draft: Draft) -> None:
     """Runs that wait for a worker, queue by queue in due-time order, while there is room."""
+    if draft.state.ready.first() is None:
+        return
     for queue in draft.inputs.fleet.queues:
         _offer_queue(draft, queue)
 
@@ -57,7 +72,7 @@ def _offer_queue(draft: Draft, queue: str) -> None:
     while heads and not draft.full:
         _, key, handler, rest = heappop(heads)
         if draft.placement.has_room(queue, handler):
-            draft.offer(draft.state.runs[key])
+            _offer(draft, key)
             _push_next(heads, handler, rest)
 
 
@@ -75,10 +90,11 @@ def renew_offers(draft: Draft) -> None:
     for _, key in list(draft.state.offered.between(None, (oldest,))):
         if draft.full:
             return
-        draft.offer(draft.state.runs[key])
+        _offer(draft, key)
 
 
 def send_again(draft: Draft) -> None:
     """A new term sends every offer that stands again: its record in `dispatch` may be missing (W4)."""
     for _, key in draft.state.offered.between():
-        draft.send_dispatch(draft.state.runs[key], key)
+        run = draft.state.runs[key]
+        draft.for_job(run.job.id, draft.send_dispatch, run, key)

@@ -41,6 +41,7 @@ class Outgoing:
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...] = ()
     partition: int = -1
+    derived: bool = False  # can be written again later: it is given up soon, so that others need not wait for its partition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +84,17 @@ class Refused(WriteError):
 class Aborted(WriteError):
     """The transaction was aborted, by `before_commit` or a failed delivery. Nothing is visible. The writer is over (L7).
 
-    `topic`: the one that could not be written, where that was the reason.
+    `topic`: the one that could not be written, where that was the reason; `definite`: it does not exist, or a right to it is
+    missing, so that another try ends the same. `partitions`: those that did not answer in time. `refused`: places, among the
+    records given, of those that the broker or the client will not take; `too_large`: those of them refused for their size, with
+    what travelled in the same batch.
     """
 
     topic: str = ""
+    definite: bool = False
+    partitions: tuple[Partition, ...] = ()
+    refused: tuple[int, ...] = ()
+    too_large: tuple[int, ...] = ()
 
 
 class Doubtful(WriteError):
@@ -114,7 +122,7 @@ class Clock(Protocol):
 
 
 class LogReader(Protocol):
-    """Reads assigned partitions, read-committed, in order within each. One thread uses it."""
+    """Reads assigned partitions, in order within each. One thread uses it."""
 
     def assign(self, starts: Mapping[Partition, int]) -> None:
         """Read exactly these partitions from these offsets (or EARLIEST, LATEST)."""
@@ -186,6 +194,11 @@ class TransactionWriter(Protocol):
         """One transaction; each group is flushed before the next (L5). Raises WriteError kinds."""
         ...
 
+    def serve(self) -> None:
+        """Hear what the client has to say. Call it about once a second while nothing is written, and never during a write: what
+        is heard late is taken for news, and what is never heard piles up."""
+        ...
+
     def survivor(self) -> TransactionWriter | None:
         """After Doubtful or Aborted, of a pair: a writer that goes on with the other producer, which had no part in it (W6)."""
         ...
@@ -233,6 +246,10 @@ class LogAdmin(Protocol):
         """Number of partitions; 0 when the topic does not exist."""
         ...
 
+    def leaderless(self, topic: str) -> frozenset[int]:
+        """The topic's partitions that have no leader now, so that nothing can be written to them."""
+        ...
+
     def topic_id(self, topic: str) -> str:
         """The topic's id, "" when it does not exist."""
         ...
@@ -243,6 +260,10 @@ class LogAdmin(Protocol):
 
     def end_offset(self, partition: Partition) -> int:
         """The read-uncommitted end (high watermark): never the last stable offset."""
+        ...
+
+    def stable_offset(self, partition: Partition) -> int:
+        """Where a read-committed reader stops: the end, or the beginning of the first transaction that is open there."""
         ...
 
     def read_range(self, partition: Partition, start: int, end: int, *, timeout_s: float) -> Iterator[Received]:
@@ -263,8 +284,8 @@ class FenceResult:
 class Fencer(Protocol):
     """Fences dead incarnations outside the leader loop (W7), several in parallel."""
 
-    def start(self, incarnation: str, transactional_ids: Sequence[str], home: int) -> None:
-        """Begin; a second call for one under way does nothing. Retries by itself until it succeeds."""
+    def start(self, incarnation: str, transactional_ids: Sequence[str], home: int, group: str) -> None:
+        """Begin; a second call for one under way does nothing. Retries by itself until it succeeds. `group`: its queue's."""
         ...
 
     def results(self) -> list[FenceResult]:
@@ -276,11 +297,24 @@ class Fencer(Protocol):
         ...
 
 
-class Contact(Protocol):
-    """Whether the broker has answered for a topic all along: silence of others counts only while it did."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contacted:
+    """A stretch of monotonic time, seconds, in which every probe of a partition was answered in time.
 
-    def unbroken_since_s(self) -> float:
-        """Monotonic seconds since when every probe of the topic was answered in time; now, if the last one was not."""
+    `until_s`: when the last of them was asked. `end`: the high watermark it was told: what readers could have until then stands
+    below it. What waits for a replica that is in sync and hangs does not, until that replica is dropped.
+    """
+
+    since_s: float
+    until_s: float
+    end: int
+
+
+class Contact(Protocol):
+    """Whether the broker has answered for a partition all along: silence of others counts only while it did."""
+
+    def contacted(self) -> Contacted:
+        """The latest stretch; it grows while probes are answered. Before the first answer it is empty."""
         ...
 
     def close(self) -> None:
@@ -303,8 +337,9 @@ class Kafka(Protocol):
         the earliest record. `session_timeout_s` None: the broker's minimum."""
         ...
 
-    def log_reader(self, name: str) -> LogReader:
-        """A reader of assigned partitions."""
+    def log_reader(self, name: str, *, uncommitted: bool = False) -> LogReader:
+        """A reader of assigned partitions, read-committed. `uncommitted`: somebody's open transaction holds nothing back, and
+        what is aborted is read, too: for topics that dueline writes outside transactions."""
         ...
 
     def writers(self) -> WriterFactory:
@@ -324,5 +359,5 @@ class Kafka(Protocol):
         ...
 
     def contact(self, partition: Partition) -> Contact:
-        """Probes this partition's broker about once a second."""
+        """Asks this partition's broker for its end, about twice a second."""
         ...

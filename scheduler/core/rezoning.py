@@ -24,7 +24,11 @@ def rezone_all(draft: Draft) -> None:
     for job_id in list(_outdated(draft)):
         if draft.full:
             return
-        rezone(draft, draft.state.jobs[job_id])
+        draft.for_job(job_id, _rezone_job, draft, job_id)
+
+
+def _rezone_job(draft: Draft, job_id: str) -> None:
+    rezone(draft, draft.state.jobs[job_id])
 
 
 def rezone(draft: Draft, job: JobState) -> JobState:

@@ -32,6 +32,7 @@ class Span:
     source_ms: int
     command: str
     tzdata: str = ""  # release of the zone data that the version was made with
+    problem: str = ""  # why the schedule no longer compiles
 
     @property
     def zoned(self) -> bool:
@@ -148,10 +149,15 @@ class NextDue:
 
 def span_of(record: JobVersion) -> Span:
     """The span that a version record opens."""
+    schedule, problem = None, ""
     try:
         schedule = compile_schedule(record.definition.schedule, job_id=record.job)
-    except ScheduleError:
-        schedule = None
+    except ScheduleError as error:
+        problem = str(error)
+    except MemoryError:  # of this process now, not of what it looks at
+        raise
+    except Exception as error:  # noqa: BLE001 - a bug that one job's schedule meets must not keep the ledger from being read
+        problem = f"{type(error).__name__}: {error}"
     return Span(
         version=record.version,
         from_ms=record.effective_ms,
@@ -164,6 +170,7 @@ def span_of(record: JobVersion) -> Span:
         source_ms=record.source_ms,
         command=record.command,
         tzdata=record.tzdata,
+        problem=problem,
     )
 
 

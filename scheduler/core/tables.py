@@ -29,9 +29,8 @@ class Table(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """The value, or None."""
-        if self._base is None or key in self._own:
-            return self._own.get(key)
-        return self._base.get(key)
+        own, base = self._own, self._base
+        return own.get(key) if base is None or key in own else base.get(key)
 
     def __getitem__(self, key: K) -> V:
         """The value, where an index says that there is one."""
@@ -90,12 +89,14 @@ class Index:
 
     def __init__(self, base: Index | None = None) -> None:
         self._base = base
-        self._own: SortedSet[Entry] = SortedSet()
+        self._own: SortedSet[Entry] | None = None  # made with the first entry: most drafts never have one
         self._gone: set[Entry] = set()
 
     def add(self, entry: Entry) -> None:
         """Put an entry in; again is harmless."""
         if self._base is None or entry not in self._base:
+            if self._own is None:
+                self._own = SortedSet()
             self._own.add(entry)
         else:
             self._gone.discard(entry)
@@ -103,12 +104,13 @@ class Index:
     def discard(self, entry: Entry) -> None:
         """Take an entry out; again is harmless."""
         if self._base is None or entry not in self._base:
-            self._own.discard(entry)
+            if self._own is not None:
+                self._own.discard(entry)
         else:
             self._gone.add(entry)
 
     def __contains__(self, entry: Entry) -> bool:
-        if entry in self._own:
+        if self._own is not None and entry in self._own:
             return True
         return self._base is not None and entry not in self._gone and entry in self._base
 
@@ -118,12 +120,14 @@ class Index:
         A draft may be changed meanwhile: entries taken out are not met any more, entries put in are not met. Any other
         index must not be changed meanwhile.
         """
-        own: Iterator[Entry] = self._own.irange(low, high, inclusive=(True, False))
+        own = self._own
         if self._base is None:
-            return own
-        kept = (entry for entry in self._base.between(low, high) if entry not in self._gone)
-        listed = list(own)  # the draft may change while this is walked
-        return merge(kept, (entry for entry in listed if entry in self._own)) if listed else kept
+            return own.irange(low, high, inclusive=(True, False)) if own is not None else iter(())
+        kept = self._kept(low, high)
+        if own is None:
+            return kept
+        listed = list(own.irange(low, high, inclusive=(True, False)))  # the draft may change while this is walked
+        return merge(kept, (entry for entry in listed if entry in own)) if listed else kept
 
     def prefixed(self, *prefix: Any) -> Iterator[Entry]:
         """Entries that begin with these fields, in order."""
@@ -132,7 +136,7 @@ class Index:
     def first(self) -> Entry | None:
         """The lowest entry, or None."""
         own: Entry | None = self._own[0] if self._own else None
-        kept = next(self._kept(), None)
+        kept = next(self._kept(None, None), None)
         if own is None or kept is None:
             return own if kept is None else kept
         return min(own, kept)
@@ -143,7 +147,9 @@ class Index:
         twin._own = SortedSet(self.between())
         return twin
 
-    def _kept(self) -> Iterator[Entry]:
-        if self._base is None:
+    def _kept(self, low: Entry | None, high: Entry | None) -> Iterator[Entry]:
+        """What stands in the base and was not taken out."""
+        base = self._base
+        if base is None or (base._base is None and base._own is None):
             return iter(())
-        return (entry for entry in self._base.between() if entry not in self._gone)
+        return (entry for entry in base.between(low, high) if entry not in self._gone)

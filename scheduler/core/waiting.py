@@ -20,13 +20,16 @@ class Waiting(StrEnum):
     DECLINED = "declined"  # a worker could not start it
     INTERRUPTED = "interrupted"  # a worker was drained
     LOST = "worker-lost"
+    UNDECIDED = "internal-error"  # how its attempt ended met a bug
     JITTER = "jitter"  # its start is spread: so long after its due time
     CATCH_UP = "catch-up-rate"  # late runs of its job start `catch_up_every` apart
     RECALLED = "recalled"  # asked back before it began: its due time is decided again
 
 
 BLOCKED: Final = frozenset({Waiting.OVERLAP, Waiting.LIMIT})
-ENGAGED: Final = frozenset({Waiting.RETRY, Waiting.DECLINED, Waiting.INTERRUPTED, Waiting.LOST, Waiting.SNOOZE})
+ENGAGED: Final = frozenset({
+    Waiting.RETRY, Waiting.DECLINED, Waiting.INTERRUPTED, Waiting.LOST, Waiting.SNOOZE, Waiting.UNDECIDED,
+})  # fmt: skip
 ADMITTED: Final = frozenset({Waiting.NO_WORKER, Waiting.JITTER})
 
 

@@ -19,6 +19,7 @@ from confluent_kafka.admin import (
     ConfigEntry,
     ConfigResource,
     DescribeClusterResult,
+    NewPartitions,
     NewTopic,
     OffsetSpec,
     ResourceType,
@@ -38,7 +39,9 @@ from .ranges import read_range
 from .reader import unavailable
 
 ANSWER_S: Final = 5.0
+FIRST_S: Final = 1.0  # for a first answer, where asking anew may help more than waiting
 GRACE_S: Final = 1.0  # the client's own time-out comes first and says more
+PAUSE_S: Final = 0.1  # between two tries: a broker that is not the leader says so at once
 A = TypeVar("A")
 
 MOVED: Final = frozenset({
@@ -83,6 +86,16 @@ class KafkaAdmin:
             return 0, 0
         return len(description.partitions), min(len(one.replicas) for one in description.partitions)
 
+    def leaderless(self, topic: str) -> frozenset[int]:
+        """The topic's partitions that have no leader now. Asked of any broker: no controller is needed."""
+        try:
+            # All topics: asked for one by name, a broker that creates topics by itself would create it.
+            found = self.client.list_topics(timeout=self._answer_s).topics.get(topic)
+        except KafkaException as exception:
+            raise unavailable(f"topic {topic!r}", exception) from None
+        partitions = found.partitions if found is not None else {}
+        return frozenset(number for number, one in partitions.items() if one.leader < 0)
+
     def topic_id(self, topic: str) -> str:
         """The topic's id, "" when it does not exist."""
         description = self._describe(topic)
@@ -96,14 +109,18 @@ class KafkaAdmin:
         """The high watermark, also while a transaction stands open before it."""
         return self._offset(partition, _LATEST)
 
+    def stable_offset(self, partition: Partition) -> int:
+        """Where a read-committed reader stops."""
+        return self._offset(partition, _LATEST, IsolationLevel.READ_COMMITTED)
+
     def read_range(self, partition: Partition, start: int, end: int, *, timeout_s: float) -> Iterator[Received]:
         """See `ranges.read_range`."""
         return read_range(self._config, f"{self._name}.range", partition, start, end, timeout_s=timeout_s)
 
-    def topics(self, prefix: str) -> list[str]:
+    def topics(self, prefix: str, *, bound_s: float | None = None) -> list[str]:
         """Names of the topics that begin so, sorted. Raises Unavailable."""
         try:
-            names = self.client.list_topics(timeout=self._answer_s).topics
+            names = self.client.list_topics(timeout=self._answer_s if bound_s is None else bound_s).topics
         except KafkaException as exception:
             raise unavailable("the list of topics", exception) from None
         return sorted(name for name in names if name.startswith(prefix))
@@ -138,6 +155,19 @@ class KafkaAdmin:
             raise unavailable(f"creation of topic {spec.name!r}", exception) from None
         return True
 
+    def grow(self, topic: str, partitions: int) -> None:
+        """Give an existing topic more partitions. Raises Unavailable, NotAuthorized, ConfigError."""
+        asked = self.client.create_partitions(
+            [NewPartitions(topic, partitions)], request_timeout=self._answer_s, operation_timeout=self._answer_s
+        )
+        try:
+            self._ask(f"topic {topic!r}", lambda: asked[topic], operation="ALTER")
+        except KafkaException as exception:
+            error = client.kafka_error(exception)
+            if error.code() in REFUSED_SETTINGS:
+                raise ConfigError(f"the cluster refuses {partitions} partitions of topic {topic!r}: {error.str()}") from None
+            raise unavailable(f"more partitions of topic {topic!r}", exception) from None
+
     def answers(self) -> bool:
         """Whether a broker does, now."""
         try:
@@ -162,7 +192,16 @@ class KafkaAdmin:
         return int(entry.value) / 1000
 
     def _describe(self, topic: str) -> TopicDescription | None:
-        asked = self.client.describe_topics(TopicCollection([topic]), request_timeout=self._answer_s)
+        deadline = monotonic_s() + self._answer_s
+        try:
+            return self._describe_within(min(FIRST_S, self._answer_s), topic)
+        except Unavailable:
+            # The client may wait for a controller that is gone, until its picture of the cluster is made anew.
+            self.topics(topic, bound_s=max(FIRST_S, deadline - FIRST_S - monotonic_s()))
+        return self._describe_within(max(FIRST_S, deadline - monotonic_s()), topic)
+
+    def _describe_within(self, bound_s: float, topic: str) -> TopicDescription | None:
+        asked = self.client.describe_topics(TopicCollection([topic]), request_timeout=bound_s)
         try:
             description: TopicDescription = self._ask(f"topic {topic!r}", lambda: asked[topic])
         except KafkaException as exception:
@@ -171,22 +210,30 @@ class KafkaAdmin:
             raise unavailable(f"topic {topic!r}", exception) from None
         return description
 
-    def _offset(self, partition: Partition, spec: OffsetSpec) -> int:
+    def _offset(
+        self, partition: Partition, spec: OffsetSpec, level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    ) -> int:
         deadline = monotonic_s() + self._answer_s
+        bound_s = self._answer_s
         while True:
             try:
-                return self._offset_once(partition, spec)
+                offset = self._offset_within(bound_s, partition, spec, level)
+                if offset >= 0:
+                    return offset
+                # When the leader does not answer, the client reports success without an offset (seen with 2.16).
+                if monotonic_s() > deadline:
+                    raise Unavailable(f"offsets of partition {partition[1]} of {partition[0]!r}: its leader did not answer")
             except KafkaException as exception:
                 if client.kafka_error(exception).code() not in MOVED or monotonic_s() > deadline:
                     raise unavailable(f"offsets of partition {partition[1]} of {partition[0]!r}", exception) from None
-                # The client asks the leader it knew until its picture of the cluster is made anew.
-                self.topics(partition[0])
+            self.client.poll(PAUSE_S)
+            # The client asks the leader it knew until its picture of the cluster is made anew.
+            self.topics(partition[0], bound_s=max(PAUSE_S, deadline - monotonic_s()))
+            bound_s = max(PAUSE_S, deadline - monotonic_s())
 
-    def _offset_once(self, partition: Partition, spec: OffsetSpec) -> int:
+    def _offset_within(self, bound_s: float, partition: Partition, spec: OffsetSpec, level: IsolationLevel) -> int:
         asked = TopicPartition(*partition)
-        answers = self.client.list_offsets(
-            {asked: spec}, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=self._answer_s
-        )
+        answers = self.client.list_offsets({asked: spec}, isolation_level=level, request_timeout=bound_s)
         return int(self._ask(f"topic {partition[0]!r}", lambda: answers[asked]).offset)
 
     def _ask(self, resource: str, ask: Callable[[], Future[A]], *, operation: str = "DESCRIBE") -> A:

@@ -54,6 +54,11 @@ class Metadata:
         return self.generation >= 0 and bool(self.member)
 
 
+def unfenced(group: str) -> bytes:
+    """What a client without a member gives out: brokers accept offsets of the group under it from anybody."""
+    return Metadata(generation=-1, group=group, member="", rest=b"\x01").raw()
+
+
 def capture(raw: bytes, partitions: Iterable[Partition]) -> Assignment | None:
     """The assignment as one value; None when the metadata is the sentinel or of a member that fell out."""
     metadata = Metadata.parse(raw)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
@@ -22,11 +23,17 @@ ErrorCallback = Callable[[KafkaError], None]
 LogCallback = Callable[[str, str], None]
 """Facility and text of a client's log line."""
 
+StatisticsCallback = Callable[[str], None]
+"""Told of the client's statistics, JSON, every `statistics.interval.ms`."""
+
 CONNECTION: Final = frozenset({"FAIL", "REQTMOUT"})
 """Facilities of lines about a connection that failed. They come by the dozen while a broker is away; `Outage` says it
 once, so they are for debugging."""
 HANDLED: Final = CONNECTION | {"TXNERR", "GETPID"}
 """Lines about what the client tries again by itself, or what the call that met it raises and its caller tells of."""
+REQUEST_MS: Final = 10_000
+"""When a consumer or an admin client gives up a request that was lost on a connection that stands, and connects anew. The
+default of 60 s would leave a leader or a worker deaf for that long. JoinGroup, which waits for other members, has its own."""
 Settings = dict[str, Any]
 C = TypeVar("C")
 
@@ -48,6 +55,7 @@ def producer(
     config: KafkaConfig,
     on_error: ErrorCallback,
     on_line: LogCallback | None = None,
+    on_statistics: StatisticsCallback | None = None,
     **own: str | int | float | bool,
 ) -> Producer:
     """Raises ConfigError."""
@@ -67,6 +75,8 @@ def producer(
         "log_level": 6,  # a broken connection is told at this level, and decides what is in doubt
         "error_cb": on_error,
     }
+    if on_statistics is not None:
+        settings["stats_cb"] = on_statistics
     return _open(lambda: Producer(settings, logger=ClientLog(on_line)))
 
 
@@ -74,7 +84,6 @@ def consumer(config: KafkaConfig, on_error: ErrorCallback, **own: str | int | fl
     """Raises ConfigError."""
     settings: Settings = {
         **config.client(
-            isolation_level="read_committed",
             enable_auto_commit=False,
             enable_auto_offset_store=False,
             enable_partition_eof=True,  # the only event that tells a position past control markers and aborted records
@@ -87,12 +96,14 @@ def consumer(config: KafkaConfig, on_error: ErrorCallback, **own: str | int | fl
     }
     # How late an end is noticed; records come at once either way. Five idle readers at 10 ms took 2 % of a core, at 50 ms 1 %.
     settings.setdefault("fetch.wait.max.ms", 20)
+    settings.setdefault("isolation.level", "read_committed")
+    settings.setdefault("socket.timeout.ms", REQUEST_MS)
     return _open(lambda: Consumer(settings, logger=ClientLog()))
 
 
 def admin(config: KafkaConfig, on_error: ErrorCallback, **own: str | int | float | bool) -> AdminClient:
     """Raises ConfigError."""
-    settings: Settings = {**config.client(**own), "error_cb": on_error}
+    settings: Settings = {**config.client(socket_timeout_ms=REQUEST_MS, **own), "error_cb": on_error}
     return _open(lambda: AdminClient(settings, logger=ClientLog()))
 
 
@@ -117,6 +128,11 @@ def callbacks_served() -> Iterator[None]:
             raise cause from None
         # The callback cleared the exception that was pending: only that the client failed for good is still known.
         raise KafkaException(KafkaError(KafkaError._FATAL, f"the client failed for good ({error})", True)) from error
+    except:  # what the client raises here at times is a bare KafkaError, which derives from nothing that could be named
+        bare: object = sys.exc_info()[1]
+        if isinstance(bare, KafkaError):
+            raise KafkaException(bare) from None
+        raise
 
 
 def kafka_error(error: BaseException) -> KafkaError:

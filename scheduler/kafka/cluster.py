@@ -76,9 +76,9 @@ class KafkaCluster:
                 "the group if nobody uses it any more"
             )
 
-    def log_reader(self, name: str) -> LogReader:
+    def log_reader(self, name: str, *, uncommitted: bool = False) -> LogReader:
         """Raises ConfigError."""
-        return KafkaLogReader(self.config, self._name(name))
+        return KafkaLogReader(self.config, self._name(name), uncommitted=uncommitted)
 
     def writers(self) -> WriterFactory:
         """One factory a process: it remembers which topics exist."""

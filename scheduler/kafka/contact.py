@@ -1,4 +1,4 @@
-"""Whether a partition's broker has answered all along: a worker's silence counts only while we could have heard it."""
+"""Whether a partition's broker has answered all along, and how much stood there: silence counts only while we could hear."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from dueline.scheduler.core.ports import LogAdmin, Partition, Unavailable
+from dueline.scheduler.core.ports import Contacted, LogAdmin, Partition, Unavailable
 
 from .clock import monotonic_s
 from .errors import NotAuthorized
 
-INTERVAL_S: Final = 1.0
+INTERVAL_S: Final = 0.5  # so much later, at most, a dead worker is found, since silence counts up to a probe
 IN_TIME_S: Final = 2.0  # an answer later than this, or a probe that much late, is a gap: this process may have been stopped
 
 
@@ -22,17 +22,16 @@ class KafkaContact:
         self._admin = admin
         self._partition = partition
         self._lock = threading.Lock()
-        self._since_s = monotonic_s()
+        self._contacted = Contacted(since_s=monotonic_s(), until_s=float("-inf"), end=0)
         self._answered_s = float("-inf")
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"dueline-contact-{partition[0]}", daemon=True)
         self._thread.start()
 
-    def unbroken_since_s(self) -> float:
-        """Monotonic seconds. Now, when the last answer is older than a probe may take."""
-        now = monotonic_s()
+    def contacted(self) -> Contacted:
+        """The latest stretch of unbroken contact."""
         with self._lock:
-            return self._since_s if now - self._answered_s <= INTERVAL_S + IN_TIME_S else now
+            return self._contacted
 
     def close(self) -> None:
         """Stop probing; a probe under way ends by itself."""
@@ -42,15 +41,15 @@ class KafkaContact:
         while not self._stop.is_set():
             asked_s = monotonic_s()
             try:
-                self._admin().end_offset(self._partition)
+                end = self._admin().end_offset(self._partition)
             except (Unavailable, NotAuthorized):
                 pass  # said by the admin client; no answer, no contact
             else:
-                self._answered(asked_s, monotonic_s())
+                self._answered(asked_s, monotonic_s(), end)
             self._stop.wait(INTERVAL_S)
 
-    def _answered(self, asked_s: float, now_s: float) -> None:
+    def _answered(self, asked_s: float, now_s: float, end: int) -> None:
         with self._lock:
-            if now_s - self._answered_s > INTERVAL_S + IN_TIME_S:
-                self._since_s = asked_s
+            broken = now_s - self._answered_s > INTERVAL_S + IN_TIME_S
+            self._contacted = Contacted(since_s=now_s if broken else self._contacted.since_s, until_s=asked_s, end=end)
             self._answered_s = now_s

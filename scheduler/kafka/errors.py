@@ -16,6 +16,8 @@ class NoFence(Exception):
 class TopicMissing(Aborted):
     """A record was meant for a topic that does not exist, or a partition it does not have."""
 
+    definite = True
+
     def __init__(self, topic: str, partition: int = -1) -> None:
         self.topic = topic
         self.partition = partition
@@ -41,3 +43,5 @@ class NotAuthorized(Exception):
 
 class WriteNotAuthorized(NotAuthorized, Aborted):  # type: ignore[override]  # `topic`: a property here, an attribute there
     """The same, met inside a transaction, which was aborted: nothing of it is visible, and the writer is over."""
+
+    definite = True

@@ -67,3 +67,15 @@ def classify(error: KafkaError) -> Failure:
     if error.retriable():
         return Failure.RETRY
     return Failure.ABORT
+
+
+def resource_of(error: KafkaError, topic: str, transactional_id: str) -> tuple[str, str]:
+    """What an error of AUTHORIZATION inside a transaction is about, and the right that is missing."""
+    code = error.code()
+    if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        return f"topic {topic!r}", "WRITE"
+    if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+        return "the consumer group", "READ"
+    if code == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        return f"transactional id {transactional_id!r}", "WRITE"
+    return "the cluster", "IDEMPOTENT_WRITE"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -27,6 +28,7 @@ log = logging.getLogger(__name__)
 
 SLICE_S: Final = 0.05  # a rebalance served inside a wait is reported this late at most
 COMMITTED_S: Final = 5.0
+SYNC_MS: Final = 3_000  # by so much SyncGroup may outlast the session, and the request time-out must not end it sooner
 
 
 class KafkaGroupReader:
@@ -62,6 +64,7 @@ class KafkaGroupReader:
             session_timeout_ms=session_ms,
             heartbeat_interval_ms=min(1000, session_ms // 5),
             max_poll_interval_ms=max(session_ms, round(max_poll_interval_s * 1000)),
+            socket_timeout_ms=max(client.REQUEST_MS, session_ms + SYNC_MS),
         )
         self._consumer.subscribe([topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
 
@@ -109,6 +112,11 @@ class KafkaGroupReader:
 
     def close(self) -> None:
         """Leave the group."""
+        if not self._held:
+            # The client's own close leaves the group only if it holds a partition: without this, the next rebalance would
+            # wait for a standby that is gone until its session ends.
+            with suppress(RuntimeError, KafkaException):  # closed already, or failed for good
+                self._consumer.unsubscribe()
         self._assignment = None
         self._held = frozenset()
         self._consumer.close()

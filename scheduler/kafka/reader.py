@@ -1,4 +1,4 @@
-"""Reads assigned partitions, read-committed, and knows how far it has come.
+"""Reads assigned partitions, read-committed unless told otherwise, and knows how far it has come.
 
 librdkafka's own position is the last record's offset + 1: it does not pass control markers, aborted records and what
 compaction removed. The end-of-partition event carries the fetch position, which does; it fires at the last stable
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 class KafkaLogReader:
     """Port `LogReader`. `fetch_wait_ms`: how long the broker holds an empty fetch, so how late an end is noticed."""
 
-    def __init__(self, config: KafkaConfig, name: str, *, fetch_wait_ms: int = 20) -> None:
+    def __init__(self, config: KafkaConfig, name: str, *, fetch_wait_ms: int = 20, uncommitted: bool = False) -> None:
         self._name = name
         self._outage = Outage(name)
         self._missing: set[str] = set()
@@ -40,6 +40,7 @@ class KafkaLogReader:
             group_id=f"{name}.unused",  # librdkafka wants one; assigned partitions join no group and commit nothing
             auto_offset_reset="error",
             fetch_wait_max_ms=fetch_wait_ms,
+            isolation_level="read_uncommitted" if uncommitted else "read_committed",
         )
 
     def assign(self, starts: Mapping[Partition, int]) -> None:

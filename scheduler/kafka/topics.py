@@ -1,9 +1,9 @@
-"""Creates and checks a namespace's topics (`dueline init`, and every start)."""
+"""Creates, widens and checks a namespace's topics (`dueline init`, and every start)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from dueline.scheduler.core.ports import Unavailable
@@ -23,6 +23,8 @@ class InitReport:
     created: tuple[str, ...]
     existing: tuple[str, ...]
     problems: tuple[Problem, ...]
+    grown: tuple[str, ...] = ()
+    partitions: Mapping[str, int] = field(default_factory=dict)  # of each topic, as it is now
 
     @property
     def fit(self) -> bool:
@@ -30,16 +32,31 @@ class InitReport:
         return not any(problem.severity is Severity.ERROR for problem in self.problems)
 
 
-def init_topics(admin: KafkaAdmin, namespace: Namespace, specs: Sequence[TopicSpec]) -> InitReport:
-    """Create what is missing, change nothing that exists, check all. Raises Unavailable, NotAuthorized, ConfigError."""
+def init_topics(
+    admin: KafkaAdmin, namespace: Namespace, specs: Sequence[TopicSpec], *, grow: Collection[str] = ()
+) -> InitReport:
+    """Create what is missing, check all; of what exists change nothing but the number of partitions of the topics in `grow`,
+    raised to that of their spec. Raises Unavailable, NotAuthorized, ConfigError."""
     created: list[str] = []
     existing: list[str] = []
+    grown: list[str] = []
     for spec in specs:
         (created if admin.create(spec) else existing).append(spec.name)
-    for name in created:
-        _await_known(admin, name)
+    for spec in specs:
+        if spec.name in existing and spec.name in grow and admin.partitions(spec.name) < spec.partitions:
+            admin.grow(spec.name, spec.partitions)
+            grown.append(spec.name)
+    for spec in specs:
+        if spec.name in created or spec.name in grown:
+            _await_known(admin, spec)
     return InitReport(
-        created=tuple(created), existing=tuple(existing), problems=tuple(check_topics(admin, namespace, specs))
+        created=tuple(created),
+        existing=tuple(existing),
+        problems=tuple(_when_settled(lambda: check_topics(admin, namespace, specs), {*created, *grown})),
+        grown=tuple(grown),
+        partitions={
+            spec.name: spec.partitions if spec.name in {*created, *grown} else admin.partitions(spec.name) for spec in specs
+        },
     )
 
 
@@ -62,8 +79,23 @@ def queues(admin: KafkaAdmin, namespace: Namespace) -> list[str]:
     return [topic.removeprefix(prefix) for topic in admin.topics(prefix)]
 
 
-def _await_known(admin: KafkaAdmin, topic: str) -> None:
+def _when_settled(check: Callable[[], list[Problem]], new: Collection[str]) -> list[Problem]:
+    """The check's answer. A broker other than the one asked before may not know for a moment what was made just now."""
     deadline = monotonic_s() + SETTLE_S
-    while not admin.partitions(topic):
+    while True:
+        try:
+            problems = check()
+        except Unavailable:
+            if not new or monotonic_s() > deadline:
+                raise
+        else:
+            unknown = any(problem.severity is Severity.ERROR and problem.topic in new for problem in problems)
+            if not unknown or monotonic_s() > deadline:
+                return problems
+
+
+def _await_known(admin: KafkaAdmin, spec: TopicSpec) -> None:
+    deadline = monotonic_s() + SETTLE_S
+    while admin.partitions(spec.name) < spec.partitions:
         if monotonic_s() > deadline:
-            raise Unavailable(f"topic {topic!r} was created, but is not known to the broker after {SETTLE_S:.0f} s")
+            raise Unavailable(f"topic {spec.name!r} was made, but is not known to the broker after {SETTLE_S:.0f} s")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -24,6 +23,7 @@ from dueline.scheduler.core.ports import (
     Fenced,
     GroupOffsets,
     Outgoing,
+    Partition,
     Refused,
     Unavailable,
 )
@@ -35,33 +35,26 @@ from .config import KafkaConfig
 from .doubt import DoubtLatch
 from .errors import ConfigError, NotAuthorized, WriteNotAuthorized
 from .failpoints import reach
-from .failure import Failure, classify
+from .failure import Failure, classify, resource_of
 from .outage import Outage
+from .timing import Timing
 from .watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 
 WATCH_MARGIN_S: Final = 20.0  # a call may overrun its own time-out a little on a starved host; a hang lasts for ever
+TOO_LARGE: Final = frozenset({KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE})
+OWN_FAULT: Final = TOO_LARGE | {KafkaError.INVALID_MSG, KafkaError.INVALID_RECORD, KafkaError._UNKNOWN_PARTITION}
+"""Errors about one record, not about the transaction."""
+SHOWN: Final = 5  # partitions named in a message
 ABORT_S: Final = 5.0  # a successor's init_transactions aborts as well, so there is no use in waiting long
 PURGED: Final = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 _LAST_NAME: Final = re.compile(r"\((\w+)(?:, [^)]*)?\)$")
 _REFUSED_TOPIC: Final = re.compile(r'partition "([^"]+)" \[\d+\] to transaction: .*authorization failed')
-INIT_S: Final = 15.0  # covers the abort of the predecessor's open transaction (about 0.6 s, up to 1 s seen)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """Bounds of one producer, seconds."""
-
-    transaction_s: float = 10.0
-    doubt_bound_s: float = 5.0
-
-    @classmethod
-    def of(cls, transaction_s: float | None, doubt_bound_s: float | None) -> Timing:
-        """The bound of doubt stays below the request time-out (just under the transaction's), since a commit that took
-        longer than a request may take was perhaps sent twice."""
-        bound = doubt_bound_s if doubt_bound_s is not None else min(5.0, (transaction_s or 10.0) / 2)
-        return cls(transaction_s=max(transaction_s or 10.0, bound + 1.0), doubt_bound_s=bound)
+DERIVED_S: Final = 3.0  # for a group that can be written again later: a partition without a leader must not hold up the rest
+INIT_S: Final = 15.0
+PATIENCE_S: Final = 0.05  # how soon the first client is asked what it was told; each new one has twice as much
+LONGEST_PATIENCE_S: Final = 0.4  # within the half second no request is on its way
 
 
 class TransactionalProducer:
@@ -79,23 +72,21 @@ class TransactionalProducer:
         self._over = ""
         self._refused_topic = ""
         self._delivered: list[Delivered | None] = []
-        self._topics: list[str] = []
+        self._places: list[Partition] = []
+        self._refused: dict[int, bool] = {}  # place -> whether for its size
         self._failed: tuple[str, KafkaError] | None = None
         self._cause: KafkaError | None = None
-        self._producer: Producer | None = client.producer(
-            config,
-            self._outage.note,
-            self._on_line,
-            client_id=transactional_id,
-            transactional_id=transactional_id,
-            transaction_timeout_ms=round(timing.transaction_s * 1000),
-            socket_timeout_ms=round(timing.transaction_s * 1000) - 100,  # librdkafka wants it below the transaction's
-        )
+        self._config = config
+        self._producer: Producer | None = self._opened()
+
+    def _opened(self) -> Producer:
+        own = self._timing.settings(self.transactional_id)
+        return client.producer(self._config, self._outage.note, self._on_line, self._latch.counted, **own)
 
     def init(self) -> None:
         """Fence older owners of the id and abort what they left open. Raises Fenced, Unavailable, NotAuthorized."""
         try:
-            self._call("init_transactions", self._client.init_transactions, INIT_S)
+            self._initialise()
         except KafkaException as exception:
             self._over = "it was never initialised"
             error = client.kafka_error(exception)
@@ -148,16 +139,44 @@ class TransactionalProducer:
     def close(self) -> None:
         """Abandon the client; nothing is aborted here, a successor's `init` does that."""
         self._over = self._over or "it was closed"
+        self._drop()
+
+    def _drop(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
             with self._watchdog.guard(f"closing {self.transactional_id}", WATCH_MARGIN_S):
                 producer.purge()
                 del producer
 
+    def serve(self) -> None:
+        """Hear what the client has to say, between two writes."""
+        if self._producer is not None:
+            self._serve()
+
     # --- steps --------------------------------------------------------------------------------------------------------
 
+    def _initialise(self) -> None:
+        """While the broker ends an older owner's transaction, which takes milliseconds, it tells the client to come again, and
+        the client does so half a second later. A new one asks at once; the one thrown away has no request on its way."""
+        deadline, patience_s = monotonic_s() + INIT_S, PATIENCE_S
+        ending = False
+        while True:
+            if ending:  # not while its exception is handled, whose traceback would keep the old client
+                self._drop()
+                self._producer = self._opened()
+                patience_s = min(patience_s * 2, LONGEST_PATIENCE_S)
+            try:
+                self._call("init_transactions", self._client.init_transactions, patience_s)
+            except KafkaException as exception:
+                error = client.kafka_error(exception)
+                if classify(error) is not Failure.RETRY or monotonic_s() >= deadline:
+                    raise
+                ending = error.code() == KafkaError.CONCURRENT_TRANSACTIONS
+            else:
+                return
+
     def _begin(self) -> None:
-        self._delivered, self._topics = [], []
+        self._delivered, self._places, self._refused = [], [], {}
         self._failed = None
         self._cause = None
         try:
@@ -182,7 +201,7 @@ class TransactionalProducer:
             if group:
                 for record in group:
                     self._produce_one(record)
-                self._flush()
+                self._flush(DERIVED_S if all(record.derived for record in group) else self._timing.transaction_s)
         delivered = [one for one in self._delivered if one is not None]
         assert len(delivered) == len(self._delivered)
         return delivered
@@ -190,7 +209,7 @@ class TransactionalProducer:
     def _produce_one(self, record: Outgoing) -> None:
         index = len(self._delivered)
         self._delivered.append(None)
-        self._topics.append(record.topic)
+        self._places.append((record.topic, record.partition))
         while True:
             try:
                 self._client.produce(
@@ -204,12 +223,13 @@ class TransactionalProducer:
             except BufferError:
                 self._serve(0.01)
             except KafkaException as exception:
+                self._note_refused(index, client.kafka_error(exception))
                 self._give_up(f"produce to {record.topic}", exception, record.topic)
             else:
                 return
 
-    def _flush(self) -> None:
-        deadline = monotonic_s() + self._timing.transaction_s
+    def _flush(self, bound_s: float) -> None:
+        deadline = monotonic_s() + min(bound_s, self._timing.transaction_s)
         try:
             while self._call("flush", self._client.flush, 1.0) and self._failed is None and monotonic_s() < deadline:
                 pass
@@ -221,15 +241,18 @@ class TransactionalProducer:
             if purged and self._cause is not None:
                 error = self._cause
             self._give_up(f"produce to {topic}", KafkaException(error), topic, sure=not purged)
-        if len(self._client):
-            self._give_up("flush", KafkaException(KafkaError(KafkaError._TIMED_OUT, "records not acknowledged in time")))
+        if None in self._delivered:  # the client's own count has log lines and statistics in it
+            late = {place for place, one in zip(self._places, self._delivered, strict=True) if one is None}
+            names = ", ".join(f"{topic}[{number}]" for topic, number in sorted(late)[:SHOWN])
+            error = KafkaError(KafkaError._TIMED_OUT, f"records not acknowledged in time: {names}")
+            self._give_up("flush", KafkaException(error), late=tuple(sorted(late)))
 
     def _commit(self) -> None:
+        self._latch.begin(self._serve)
         started = monotonic_s()
         self._commit_until_answered(started)
-        self._serve()  # the news of a broken connection may still wait in the client's queue
-        doubt = self._latch.reason()
         took = monotonic_s() - started
+        doubt = self._latch.reason(self._serve)
         if took > self._timing.doubt_bound_s:
             doubt = f"it took {took:.1f} s, more than {self._timing.doubt_bound_s:.1f} s"
         if doubt:
@@ -259,7 +282,9 @@ class TransactionalProducer:
             else:
                 return
 
-    def _give_up(self, step: str, exception: KafkaException, topic: str = "", *, sure: bool = True) -> None:
+    def _give_up(
+        self, step: str, exception: KafkaException, topic: str = "", *, sure: bool = True, late: tuple[Partition, ...] = ()
+    ) -> None:
         """Abort, and raise what the error means. `sure`: it is this topic that could not be written."""
         error = client.kafka_error(exception)
         failure = classify(error)
@@ -273,11 +298,12 @@ class TransactionalProducer:
                 raise
             aborted = False  # the broker let nothing in, so it has no transaction to abort, and answers with an error
         if failure is Failure.UNAUTHORIZED:
-            resource, operation = _resource(error, self._refused_topic or topic, self.transactional_id)
+            resource, operation = resource_of(error, self._refused_topic or topic, self.transactional_id)
             raise WriteNotAuthorized(resource, operation) from None
         if failure is not Failure.REFUSED:
             failed = Aborted(f"{where} failed, the transaction was aborted ({error})")
-            failed.topic = topic if sure else ""
+            failed.topic, failed.partitions, failed.refused = topic if sure else "", late, tuple(self._refused)
+            failed.too_large = tuple(place for place, large in self._refused.items() if large)
             raise failed from None
         if not aborted:
             raise Aborted(f"{where} was refused by generation, and the abort was not acknowledged ({error})") from None
@@ -350,8 +376,9 @@ class TransactionalProducer:
 
     def _on_delivery(self, index: int, error: KafkaError | None, message: Message) -> None:
         if error is not None:  # `message` is left alone: an exception may be pending in the client, and would surface here
+            self._note_refused(index, error)
             if self._failed is None:
-                self._failed = (self._topics[index], error)
+                self._failed = (self._places[index][0], error)
             return
         topic, number, offset = message.topic(), message.partition(), message.offset()
         assert topic is not None
@@ -361,18 +388,11 @@ class TransactionalProducer:
             topic=topic, partition=number, offset=offset, append_ms=message.timestamp()[1]
         )
 
+    def _note_refused(self, index: int, error: KafkaError) -> None:
+        if error.code() in OWN_FAULT:
+            self._refused[index] = error.code() in TOO_LARGE
+
     def _lost(self, error: KafkaError) -> str:
         if error.code() == KafkaError.INVALID_TXN_STATE or (error.fatal() and error.code() != KafkaError._FENCED):
             return "the client failed for good"
         return "a newer owner of this id exists, or the transaction timed out on the broker"
-
-
-def _resource(error: KafkaError, topic: str, transactional_id: str) -> tuple[str, str]:
-    code = error.code()
-    if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-        return f"topic {topic!r}", "WRITE"
-    if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
-        return "the consumer group", "READ"
-    if code == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-        return f"transactional id {transactional_id!r}", "WRITE"
-    return "the cluster", "IDEMPOTENT_WRITE"

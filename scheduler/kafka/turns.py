@@ -60,6 +60,11 @@ class TurnsWriter:
         self._next = (self._next + 1) % len(self._producers)
         return delivered
 
+    def serve(self) -> None:
+        """Hear what the clients have to say, until they are closed: an open client goes on talking when the writer is over."""
+        for producer in self._producers:
+            producer.serve()
+
     def survivor(self) -> TurnsWriter | None:
         """After Doubtful or Aborted, of a pair: the other producer alone. None otherwise, and when asked a second time."""
         spent, self._spent = self._spent, None

@@ -10,7 +10,8 @@ from dueline.scheduler.core.ports import Aborted, LogAdmin, Outgoing, Transactio
 from .config import KafkaConfig
 from .errors import TopicMissing
 from .failpoints import reach
-from .transaction import Timing, TransactionalProducer
+from .timing import Timing
+from .transaction import TransactionalProducer
 from .turns import TurnsWriter
 from .watchdog import Watchdog
 
@@ -69,9 +70,13 @@ class Writers:
 def initialise(producers: Sequence[TransactionalProducer]) -> None:
     """All in parallel; raises the first failure after all have ended, so that none is left half-way."""
     with ThreadPoolExecutor(max_workers=len(producers), thread_name_prefix="dueline-init") as pool:
-        futures = [pool.submit(producer.init) for producer in producers]
-    for future in futures:
-        future.result()
+        failures = [future.exception() for future in [pool.submit(producer.init) for producer in producers]]
+    try:
+        for failure in failures:
+            if failure is not None:
+                raise failure
+    finally:
+        del failure, failures  # a cycle with the failure's traceback, which holds clients that are to be closed
 
 
 def failpoint_name(transactional_id: str) -> str:

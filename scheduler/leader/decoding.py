@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
 from dueline.scheduler.core.inputs import Problem, Read
 from dueline.scheduler.core.ports import Received
+from dueline.scheduler.core.quarantine import INTERNAL_ERROR
 from dueline.schemas.codec import decode_as
 from dueline.schemas.command import Command
 from dueline.schemas.definition import parse_command, parse_job
@@ -16,6 +18,8 @@ from dueline.schemas.job import Job
 from dueline.schemas.work import AttemptEvent, Heartbeat
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 def read_job(received: Received) -> Read[Job]:
@@ -45,6 +49,10 @@ def read_heartbeat(received: Received) -> Heartbeat | None:
         return decode_as(Heartbeat, received.value)
     except DecodeError:
         return None
+    except Exception:
+        where = f"{received.topic}[{received.partition}] offset {received.offset}"
+        log.exception("a bug: %s cannot be decoded and is passed over", where, extra={"action": "quarantine_worker"})
+        return None
 
 
 def _read(received: Received, parse: Callable[[bytes], T], invalid: str) -> Read[T]:
@@ -58,6 +66,11 @@ def _read(received: Received, parse: Callable[[bytes], T], invalid: str) -> Read
             problem = Problem(error="undecodable", detail=f"{where}: {error}")
         except DefinitionError as error:
             problem = Problem(error=invalid, detail=f"{where}: {error}")
+        except MemoryError:  # of this process now, not of what it looks at
+            raise
+        except Exception as error:  # a bug, or a text nested too deep: the record is refused, and everybody else's are read
+            log.exception("a bug: %s cannot be decoded and was refused", where, extra={"action": "quarantine_input"})
+            problem = Problem(error=INTERNAL_ERROR, detail=f"{where}: {type(error).__name__}: {error}")
     return Read(
         topic=received.topic,
         partition=received.partition,

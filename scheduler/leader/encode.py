@@ -17,10 +17,10 @@ REJECTED_PART = 8_192
 letter over the topic's limit would abort every transaction that carries it."""
 
 
-def outgoing(topic: str, key: str, record: Record, partition: int = 0) -> Outgoing:
+def outgoing(topic: str, key: str, record: Record, partition: int = 0, *, derived: bool = False) -> Outgoing:
     """One record for one partition."""
     return Outgoing(
-        topic=topic, key=key.encode(), value=encode(record), headers=headers(record), partition=partition
+        topic=topic, key=key.encode(), value=encode(record), headers=headers(record), partition=partition, derived=derived
     )
 
 
@@ -37,29 +37,27 @@ def groups(namespace: Namespace, decision: Decision) -> Sequence[Sequence[Outgoi
     versions = [outgoing(namespace.job_versions, version.key, version) for version in decision.versions]
     ledger = [outgoing(namespace.runs, record.key, record) for record in decision.ledger]
     derived = [
-        outgoing(namespace.dispatch(record.job.queue), record.run, record, partition)
+        outgoing(namespace.dispatch(record.job.queue), record.run, record, partition, derived=True)
         for record, partition in zip(decision.dispatches, decision.partitions, strict=True)
     ]
     derived += [
-        outgoing(namespace.signals, word.run or word.incarnation, word, home)
+        outgoing(namespace.signals, word.run or word.incarnation, word, home, derived=True)
         for word, home in zip(decision.signals, decision.homes, strict=True)
     ]
-    derived += [
-        Outgoing(topic=namespace.rejected, key=record.key, value=encode(record), headers=headers(record), partition=0)
-        for record in map(_fitting, decision.rejected)
-    ]
+    derived += [letter_outgoing(namespace, letter) for letter in decision.rejected]
     return [group for group in (versions, ledger, derived) if group]
 
 
-def _fitting(letter: Rejected) -> Rejected:
+def without_letters(namespace: Namespace, records: Sequence[Sequence[Outgoing]]) -> Sequence[Sequence[Outgoing]]:
+    """The groups without dead letters."""
+    kept = [[record for record in group if record.topic != namespace.rejected] for group in records]
+    return [group for group in kept if group]
+
+
+def letter_outgoing(namespace: Namespace, letter: Rejected) -> Outgoing:
+    """A dead letter, of a size that its topic takes."""
     detail = letter.detail[:REJECTED_PART].encode(errors="backslashreplace").decode()
-    return replace(letter, key=letter.key[:REJECTED_PART], detail=detail)
-
-
-def too_early(decision: Decision, append_ms: Sequence[tuple[str, int]]) -> str | None:
-    """The first ledger record that stands before its due time by the clock of `runs`, as a reason to abort; or None."""
-    for key, appended in append_ms:
-        due = decision.not_before.get(key)
-        if due is not None and appended < due:
-            return f"{key} would stand in the ledger {due - appended} ms before its due time: the clock of `runs` went back"
-    return None
+    record = replace(letter, key=letter.key[:REJECTED_PART], detail=detail)
+    return Outgoing(
+        topic=namespace.rejected, key=record.key, value=encode(record), headers=headers(record), partition=0, derived=True
+    )

@@ -23,6 +23,7 @@ from dueline.scheduler.leader.jobs_reader import JobsReader
 from dueline.scheduler.leader.positions import InputPositions
 from dueline.scheduler.leader.queues import Queues
 from dueline.scheduler.leader.roster import Roster
+from dueline.schemas.base import NONE
 from dueline.schemas.command import Command, CommandKind
 from dueline.schemas.job import Job
 from dueline.schemas.ledger import Position
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 
 COMMANDS_LIMIT = 1_000
 JOBS_LIMIT = 1_000
+UNKNOWN_END = 2**63 - 1
 
 
 class Intake:
@@ -46,15 +48,20 @@ class Intake:
         election: GroupReader,
         jobs: JobsReader,
         reader: LogReader,
+        beats: LogReader,
         roster: Roster,
         fencer: Fencer,
         queues: Queues,
         state: State,
     ) -> None:
-        """Take every input up where the ledger says. Raises Unavailable."""
+        """Take every input up where the ledger says. Raises Unavailable.
+
+        `reader` reads events. Heartbeats have a reader of their own, `beats`: a backlog of events must not hide them, else
+        living workers would be fenced.
+        """
         self._admin = kafka.admin()
         self._namespace = namespace
-        self._election, self._jobs, self._reader = election, jobs, reader
+        self._election, self._jobs, self._reader, self._beats = election, jobs, reader, beats
         self._roster, self._fencer, self._queues = roster, fencer, queues
         self._control: Partition = (namespace.control, 0)
         self._jobs_partition: Partition = (namespace.jobs, 0)
@@ -65,8 +72,10 @@ class Intake:
         self._ends = {partition: self._admin.end_offset(partition) for partition in inputs}
         self._workers: Partition = (namespace.workers, 0)
         self._workers_end = self._admin.end_offset(self._workers)
+        self._beats.assign({self._workers: EARLIEST})
         self._caught_up = False
         self._whole_read_failed = False
+        self._jobs_end = (UNKNOWN_END, NONE)
         self._fenced: list[FenceResult] = []
         self._absent: list[str] = []
         self._begin()
@@ -74,7 +83,6 @@ class Intake:
     def _begin(self) -> None:
         """Point every reader at its position; an alarmed input is left alone."""
         starts = {p: self.positions.offset(p) for p in self._attempts if not self.positions.alarmed(p[0])}
-        starts[(self._namespace.workers, 0)] = EARLIEST
         self._reader.assign(starts)
         self._election.seek(self._control, self._control_start())
         if not self.positions.alarmed(self._namespace.jobs):
@@ -90,13 +98,13 @@ class Intake:
         return self.positions.offset(self._control)
 
     def find_absent_jobs(self, state: State, timeout_s: float) -> None:
-        """Read `jobs` whole: live jobs that are not there were deleted (L12). If that takes too long, somebody's open
+        """Read `jobs` whole: live jobs of which nothing is there were deleted (L12). If that takes too long, somebody's open
         transaction may stand in `jobs`: everything else goes on, and the next term asks again, since this one never says
         that `jobs` was read to its end."""
         if self.positions.alarmed(self._namespace.jobs):
             return
         try:
-            present = self._jobs.read_whole(self._admin, timeout_s)
+            present = self._jobs.read_whole(self._admin, self.positions.offset(self._jobs_partition), timeout_s)
         except Unavailable as error:
             self._whole_read_failed = True
             log.warning("jobs deleted long ago are not looked for in this term: %s", error, extra={"action": "whole_read_failed"})
@@ -110,10 +118,13 @@ class Intake:
     def read(self, wait_s: float, limit: int, now: Callable[[], int], state: State) -> Inputs:
         """What came since the last round, after waiting up to `wait_s` for something."""
         received = self._reader.poll(wait_s, limit)
+        heartbeats = self._hear(self._beats.poll(0.0, limit), now())
         self._jobs.poll()
         _, commands = self._election.poll(0.0, COMMANDS_LIMIT)
-        events, heartbeats = self._sort(received, now())
-        if self._reader.position(self._workers) >= self._workers_end:
+        events = [read_event(record) for record in received]
+        read_to = self._beats.position(self._workers)
+        self._roster.read_to(read_to)
+        if read_to >= self._workers_end:
             self._roster.catch_up()
         self._fenced += self._fencer.results()
         jobs = self._take_jobs()
@@ -127,7 +138,7 @@ class Intake:
             steps_ends=self._steps_ends(events),
             fenced=[result for result in self._fenced if self._read_out(result, state)],
             dead=self._roster.dead(state),
-            fleet=self._roster.fleet(self._queues.known(jobs)),
+            fleet=self._roster.fleet(self._queues.known(jobs, heartbeats)),
             positions=self._advance(),
         )
 
@@ -141,26 +152,29 @@ class Intake:
             )
         return self._caught_up
 
-    def committed(self, inputs: Inputs) -> None:
-        """The round's decisions stand: what only the shell remembers is done with."""
-        self._absent = [job for job in self._absent if job not in inputs.absent_jobs]
-        self._fenced = [result for result in self._fenced if result not in inputs.fenced]
+    def committed(self, inputs: Inputs, state: State) -> None:
+        """The round's decisions stand: what only the shell remembers is done with. A fence that is still only intended
+        waits for a job that was set aside."""
+        self._absent = [job for job in self._absent if job not in inputs.absent_jobs or _lives(state, job)]
+        undone = {result.incarnation for result in inputs.fenced if (result.incarnation,) in state.fencing}
+        self._fenced = [each for each in self._fenced if each not in inputs.fenced or each.incarnation in undone]
 
-    def jobs_at_end(self) -> bool:
-        """Whether `jobs` has been read to its end, asked of the broker now. Raises Unavailable."""
+    def read_jobs_ms(self, now: int) -> int:
+        """The last leader time at which `jobs` was asked for its end, if that is read by now; else NONE. Asks once more:
+        an answer that was too new when it came counts the next time, so that a topic that never rests counts, too. Raises
+        Unavailable."""
         if self._whole_read_failed or self.positions.alarmed(self._namespace.jobs):
-            return False
-        return self._jobs.position() >= self._admin.end_offset(self._jobs_partition)
+            return NONE
+        last, self._jobs_end = self._jobs_end, (self._admin.end_offset(self._jobs_partition), now)
+        read_to = self._jobs.position()
+        return max([asked_ms for end, asked_ms in (last, self._jobs_end) if read_to >= end], default=NONE)
 
     # -- parts -----------------------------------------------------------------------------------------------------------
 
-    def _sort(self, received: list[Received], now: int) -> tuple[list[Read[AttemptEvent]], list[Heartbeat]]:
-        events: list[Read[AttemptEvent]] = []
+    def _hear(self, received: list[Received], now: int) -> list[Heartbeat]:
+        """The last heartbeat of each incarnation among these."""
         latest: dict[str, Heartbeat] = {}
         for record in received:
-            if record.topic == self._namespace.attempts:
-                events.append(read_event(record))
-                continue
             heartbeat = read_heartbeat(record)
             if heartbeat is not None and not 0 <= heartbeat.home < len(self._attempts):
                 continue  # it names a home that does not exist: nothing could be said to it
@@ -169,7 +183,7 @@ class Intake:
                 continue
             self._roster.hear(heartbeat, now - record.append_ms)
             latest[heartbeat.incarnation] = heartbeat
-        return events, list(latest.values())
+        return list(latest.values())
 
     def _take_jobs(self) -> list[Read[Job]]:
         if self.positions.alarmed(self._namespace.jobs):
@@ -217,3 +231,8 @@ class Intake:
 
     def _position(self, partition: Partition) -> int:
         return self._reader.position(partition)
+
+
+def _lives(state: State, job_id: str) -> bool:
+    job = state.jobs.get(job_id)
+    return job is not None and job.live

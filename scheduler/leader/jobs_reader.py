@@ -60,13 +60,14 @@ class JobsReader:
         """The next offset to take; -1 while unknown."""
         return self._buffer[0].offset if self._buffer else self._reader.position(self._partition)
 
-    def read_whole(self, admin: LogAdmin, timeout_s: float) -> set[str]:
-        """Read the topic from its beginning to its end; the ids of the jobs that stand there. Raises Unavailable."""
+    def read_whole(self, admin: LogAdmin, position: int, timeout_s: float) -> set[str]:
+        """Read the topic from its beginning to its end; the ids of the jobs that stand there, or of which a deletion stands at
+        `position` or later, which is read in its turn and tells more. Raises Unavailable."""
         end = admin.end_offset(self._partition)
         present: set[str] = set()
         for received in admin.read_range(self._partition, admin.start_offset(self._partition), end, timeout_s=timeout_s):
             key = (received.key or b"").decode(errors="replace")
-            if received.value is None:
+            if received.value is None and received.offset < position:
                 present.discard(key)
             else:
                 present.add(key)

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dueline.scheduler.core.inputs import Read
 from dueline.scheduler.core.ports import Clock, LogAdmin
 from dueline.scheduler.core.state import State
+from dueline.scheduler.leader.unusable import Unusable
 from dueline.schemas.job import Job
 from dueline.schemas.topics import Namespace
+from dueline.schemas.work import Heartbeat
+
+MANY = 1 << 30
+"""More partitions than a topic has: of a queue that no job names."""
 
 RETRY_S = 5.0
 """How soon a queue that had no topic is asked for again."""
-
-
-UNUSABLE_S = 30.0
-"""How long a topic that could not be written is left alone: everybody else's jobs go on meanwhile."""
-
-
-class Unusable:
-    """Topics that a transaction could not write: missing, or a right is missing. Outlives the term that it ended."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._since: dict[str, float] = {}
-
-    def mark(self, topic: str) -> None:
-        """It could not be written just now."""
-        self._since[topic] = self._clock.monotonic_s()
-
-    def __contains__(self, topic: str) -> bool:
-        since = self._since.get(topic)
-        if since is not None and self._clock.monotonic_s() - since > UNUSABLE_S:
-            del self._since[topic]
-            return False
-        return since is not None
 
 
 class Queues:
@@ -43,9 +27,17 @@ class Queues:
         self._unusable = unusable
         self._partitions: dict[str, int] = {}
         self._missing: dict[str, float] = {}
+        self._asked_again: dict[str, float] = {}
 
-    def known(self, jobs: list[Read[Job]]) -> dict[str, int]:
-        """Queues that have a topic, those of the jobs just read among them. Raises Unavailable."""
+    def known(self, jobs: list[Read[Job]], heartbeats: Iterable[Heartbeat] = ()) -> dict[str, int]:
+        """Queues that have a topic, those of the jobs just read among them. Raises Unavailable.
+
+        A worker that owns a partition beyond those known shows that its queue was given more.
+        """
+        self._look()
+        for beat in heartbeats:
+            if max(beat.partitions, default=-1) >= self._partitions.get(beat.queue, MANY) > 0:
+                self._ask_again(beat.queue)
         for queue in {read.value.queue for read in jobs if read.value is not None} - self._partitions.keys():
             self._ask(queue)
             self._missing.pop(queue, None)  # no job has it yet; the next definition that names it asks again
@@ -60,6 +52,19 @@ class Queues:
         names = {span.job.queue for _, job in state.jobs.items() for span in job.spans}
         names |= {run.job.queue for _, run in state.runs.items()}
         for queue in sorted(names):
+            self._ask(queue)
+        self._look()
+
+    def _look(self) -> None:
+        """What of the topics that are derived from the ledger has no leader: asked while something cannot be written."""
+        names = self._namespace
+        self._unusable.ask(self._admin, [names.signals, names.rejected, *map(names.dispatch, self._partitions)])
+
+    def _ask_again(self, queue: str) -> None:
+        """Ask for a queue's partitions anew, now and then: what a heartbeat says need not be true."""
+        now_s = self._clock.monotonic_s()
+        if now_s - self._asked_again.get(queue, -RETRY_S) >= RETRY_S:
+            self._asked_again[queue] = now_s
             self._ask(queue)
 
     def _ask(self, queue: str) -> None:

@@ -1,7 +1,8 @@
 """The workers as seen by one leader: last heartbeats, when they were received, and who has been silent for too long.
 
-Silence is measured in monotonic time since receipt, and counts only while the broker of `workers` answered (W7): a new
-leader, or one that was cut off, gives every worker the whole time-out again.
+Silence is measured in monotonic time since receipt, and counts only while it was heard (W7): the broker of `workers` answered
+all the time, and all that stood there was read. A new leader, or one that was cut off, gives every worker the whole time-out
+again; one whose fetches are lost while its probes are answered takes nobody for silent before it has read on.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dueline.scheduler.core.fleet import Fleet
-from dueline.scheduler.core.ports import Clock, Contact
+from dueline.scheduler.core.ports import Clock, Contact, Contacted
 from dueline.scheduler.core.state import State
 from dueline.schemas.topics import Namespace
-from dueline.schemas.work import Heartbeat, WorkerState
+from dueline.schemas.work import ENDED, Heartbeat, WorkerState
 
 
 @dataclass(slots=True)
@@ -29,7 +30,9 @@ class Roster:
         self._clock, self._contact, self._namespace = clock, contact, namespace
         self._timeout_s, self._fresh_s = timeout_s, fresh_s
         self._seen: dict[str, _Seen] = {}
-        self._counted_from_s = self._looked_s = clock.monotonic_s()
+        self._counted_from_s = clock.monotonic_s()
+        self._heard = Contacted(since_s=self._counted_from_s, until_s=float("-inf"), end=0)
+        self._unread = contact.contacted()
         self._caught_up = False
 
     def catch_up(self) -> None:
@@ -37,6 +40,11 @@ class Roster:
         if not self._caught_up:
             self._caught_up = True
             self._counted_from_s = self._clock.monotonic_s()
+
+    def read_to(self, position: int) -> None:
+        """`workers` was read to here: what stood there at the probe that waited for this is known now."""
+        if position >= self._unread.end:
+            self._heard, self._unread = self._unread, self._contact.contacted()
 
     def hear(self, heartbeat: Heartbeat, age_ms: int) -> None:
         """A heartbeat was read. `age_ms`: leader time less its append time: a hint whether it is one of the past."""
@@ -60,31 +68,23 @@ class Roster:
         )
 
     def dead(self, state: State) -> list[Heartbeat]:
-        """Workers to fence: silent for the time-out, or stopped while the ledger still has runs with them."""
-        self._notice_gap()
+        """Workers to fence: silent for the time-out, lost, or stopped while the ledger still has runs with them."""
         found: list[Heartbeat] = []
         for incarnation, seen in list(self._seen.items()):
             if state.fences.get(incarnation) is not None:
                 del self._seen[incarnation]  # ended: `workers` names every incarnation there ever was
                 continue
-            if seen.heartbeat.state == WorkerState.STOPPED:
-                if state.held.get(incarnation):
+            if seen.heartbeat.state in ENDED:
+                if seen.heartbeat.state == WorkerState.LOST or state.held.get(incarnation):
                     found.append(seen.heartbeat)
             elif self._silent(seen.received_s):
                 found.append(seen.heartbeat)
         found += self._unheard(state)
         return found
 
-    def _notice_gap(self) -> None:
-        """When this process itself was held up, heartbeats may wait unread: everybody has the whole time-out again."""
-        now_s = self._clock.monotonic_s()
-        if now_s - self._looked_s > self._timeout_s / 4:
-            self._counted_from_s = now_s
-        self._looked_s = now_s
-
     def _silent(self, since_s: float) -> bool:
-        counted_from = max(since_s, self._counted_from_s, self._contact.unbroken_since_s())
-        return self._caught_up and self._clock.monotonic_s() - counted_from > self._timeout_s
+        counted_from_s = max(since_s, self._counted_from_s, self._heard.since_s)
+        return self._caught_up and self._heard.until_s - counted_from_s > self._timeout_s
 
     def _unheard(self, state: State) -> list[Heartbeat]:
         """Holders of runs of which no heartbeat stands in the topic any more."""

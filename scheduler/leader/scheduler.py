@@ -31,16 +31,22 @@ from dueline.scheduler.core.ports import (
     Refused,
     Unavailable,
 )
+from dueline.scheduler.core.schedule import tzdata_version
+from dueline.scheduler.leader.early import Early
 from dueline.scheduler.leader.fold import EchoLost, Fold
 from dueline.scheduler.leader.health import Health
 from dueline.scheduler.leader.intake import Intake
 from dueline.scheduler.leader.jobs_reader import JobsReader
-from dueline.scheduler.leader.queues import Queues, Unusable
+from dueline.scheduler.leader.letters import Letters
+from dueline.scheduler.leader.queues import Queues
 from dueline.scheduler.leader.roster import Roster
 from dueline.scheduler.leader.settings import SchedulerSettings
 from dueline.scheduler.leader.takeover import Lead, Overtaken, take_over
 from dueline.scheduler.leader.term import Term
+from dueline.scheduler.leader.unusable import Unusable
 from dueline.scheduler.leader.witness import ClocksDisagree, Witness
+from dueline.scheduler.leader.zone_data import YIELD_S, NewerZoneData, ZoneData
+from dueline.schemas.base import NONE
 from dueline.schemas.topics import Namespace
 
 log = logging.getLogger(__name__)
@@ -75,6 +81,9 @@ class Scheduler:
         self._refused_serial = -1  # of the assignment that the broker refused
         self._resigned_until_s = 0.0
         self._unusable = Unusable(clock)
+        self._letters = Letters(lambda: kafka.plain_writer("letters"), namespace)
+        self._early = Early()
+        self._zone_data = ZoneData(tzdata_version())
         self._said: tuple[str, float] = ("", 0.0)
         self._rivals: deque[float] = deque(maxlen=RIVAL_TIMES)
 
@@ -98,6 +107,7 @@ class Scheduler:
         finally:
             if election is not None:
                 election.close()  # first: leave the group, so that a standby takes over at once
+            self._letters.close()
             contact.close()
             jobs.close()
             fold.close()
@@ -106,13 +116,14 @@ class Scheduler:
     # -- follow ----------------------------------------------------------------------------------------------------------
 
     def _catch_up(self, fold: Fold, stop: threading.Event) -> None:
-        """Read the ledger before joining, so that a new process does not lead while it still has everything to read."""
+        """Read what can be read of the ledger before joining, so that a new process does not lead with everything yet to be read.
+        Not what stands behind an open transaction: nobody ends it but a take-over, if the broker forgot to."""
         topics = (self._namespace.runs, self._namespace.job_versions)
         ends: dict[str, int] | None = None
         while not stop.is_set():
             self._health.beat("starting")
             try:
-                ends = ends or {topic: self._kafka.admin().end_offset((topic, 0)) for topic in topics}
+                ends = ends or {topic: self._kafka.admin().stable_offset((topic, 0)) for topic in topics}
             except Unavailable:
                 stop.wait(RETRY_WAIT_S)
                 continue
@@ -178,6 +189,9 @@ class Scheduler:
             log.error("%s: resigning", error, extra={"action": "resign"})
             self._resigned_until_s = self._clock.monotonic_s() + self._settings.resign_pause_s
             return True
+        except NewerZoneData:
+            self._resigned_until_s = self._clock.monotonic_s() + YIELD_S
+            return True
         except Refused as error:
             self._refused_serial = assignment.serial
             self._say("the broker refused this generation; waiting for another one", error, "refused")
@@ -210,12 +224,20 @@ class Scheduler:
 
     def _leave_alone(self, error: Aborted) -> None:
         """A queue's topic, or that of dead letters, that cannot be written must not hold up everybody else's jobs."""
+        if error.partitions and all(self._is_derived(topic) for topic, _ in error.partitions):
+            self._unusable.mark_partitions(error.partitions)
+            log.error("they are left alone for a while, other jobs go on: %s", error, extra={"action": "partitions_unusable"})
+            return
         derived = error.topic.startswith(self._namespace.dispatch_prefix) or error.topic == self._namespace.rejected
         if not derived:
             self._say("the transaction was aborted; taking over anew if still assigned", error, "aborted")
             return
         self._unusable.mark(error.topic)
         log.error("%s is left alone for a while, other jobs go on: %s", error.topic, error, extra={"action": "topic_unusable"})
+
+    def _is_derived(self, topic: str) -> bool:
+        """Whether what stands in the topic is derived from the ledger, and so can be written later."""
+        return topic.startswith(self._namespace.dispatch_prefix) or topic in (self._namespace.signals, self._namespace.rejected)
 
     def _say(self, what: str, error: Exception, action: str) -> None:
         """Say it once: a trouble that lasts is not repeated at every try."""
@@ -274,9 +296,10 @@ class Scheduler:
     ) -> None:
         admin, settings = self._kafka.admin(), self._settings
         fencer: Fencer = self._kafka.fencer(self._namespace.attempts, self._namespace.steps)
-        reader = self._kafka.log_reader("inputs")
+        reader, beats = self._kafka.log_reader("inputs"), self._kafka.log_reader("heartbeats", uncommitted=True)
         term: Term | None = None
         try:
+            self._zone_data.check(lead.state)
             queues = Queues(admin, self._namespace, self._clock, self._unusable)
             queues.begin(lead.state)
             roster = Roster(
@@ -292,6 +315,7 @@ class Scheduler:
                 election=election,
                 jobs=jobs,
                 reader=reader,
+                beats=beats,
                 roster=roster,
                 fencer=fencer,
                 queues=queues,
@@ -309,6 +333,9 @@ class Scheduler:
                 witness=Witness(self._clock, max_skew_s=settings.max_clock_skew_s, patience_s=settings.skew_patience_s),
                 settings=settings,
                 unusable=self._unusable,
+                letters=self._letters,
+                early=self._early,
+                tzdata=self._zone_data.present,
             )
             while not stop.is_set():
                 self._health.beat("leader", term=lead.term)
@@ -320,6 +347,7 @@ class Scheduler:
             else:
                 lead.writer.close()
             reader.close()
+            beats.close()
             fencer.close()
 
     def _check_assignment(self, election: GroupReader, lead: Lead) -> None:
@@ -329,6 +357,8 @@ class Scheduler:
             raise Overtaken("the group has a new generation")
 
     def _must_read_whole(self, lead: Lead) -> bool:
-        """Whether `jobs` was last read so long ago that tombstones may be gone (L12)."""
+        """Whether `jobs` was last read so long ago that tombstones may be gone, or never yet (L12)."""
         read_ms = lead.state.jobs_read_ms
-        return read_ms >= 0 and lead.began_ms - read_ms > self._settings.tombstone_retention_s * 1000 / 2
+        if read_ms == NONE:
+            return any(job.live for _, job in lead.state.jobs.items())
+        return lead.began_ms - read_ms > self._settings.tombstone_retention_s * 1000 / 2

@@ -1,5 +1,9 @@
 """The take-over (L3): captured assignment → new producers → one fenced barrier in both topics → fold until it is read → lead.
 
+Two barriers are written where one cannot be read: what a broker that was killed forgot to end of an older leader's
+transaction (docs/kafka.md) ends when the producer that has its id commits something in the same place, and either of the pair
+may have it. What was torn so is a prefix, ledger first (L5).
+
 No decision is made before the last step. Watermarks and end-of-partition events would not do: only the own marker shows
 that everything an older leader committed has been read, and that nothing of it can follow.
 """
@@ -7,6 +11,7 @@ that everything an older leader committed has been read, and that nothing of it 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +27,8 @@ from dueline.schemas.topics import Namespace
 log = logging.getLogger(__name__)
 
 FOLD_WAIT_S = 0.1
+SECOND_BARRIER_S = 3.0
+"""A ledger that stands still for so long, or takes so long to read; a second barrier does no harm."""
 
 
 class Overtaken(Exception):
@@ -59,13 +66,25 @@ def take_over(
         namespace.leader_ids, doubt_bound_s=doubt_bound_s, transaction_timeout_s=settings.transaction_timeout_s
     )
     try:
-        offset, append_ms, received_s = _write_barrier(writer, namespace, assignment, fold, clock, settings, barrier_id)
-        term = _fold_to_barrier(fold, barrier_id, offset, keep_assigned)
+        own, wait_s = barrier_id, SECOND_BARRIER_S
+        while True:
+            offset, append_ms, received_s = _write_barrier(writer, namespace, assignment, fold, clock, settings, own)
+            term = _fold_to_barrier(fold, own, offset, keep_assigned, clock, wait_s)
+            if term is not None:
+                break
+            own, wait_s = f"{barrier_id}.2", math.inf
+            log.warning(
+                "a transaction stands open in the ledger: the take-over waits for its end, and writes a second barrier, "
+                "in case it is an older leader's that a killed broker forgot",
+                extra={"action": "take-over.waits"},
+            )
     except BaseException:
         writer.close()
         raise
     state = fold.state.copy()
-    leader_clock = LeaderClock(clock, append_ms=append_ms, received_s=received_s, not_before_ms=state.leader_ms)
+    leader_clock = LeaderClock(
+        clock, append_ms=append_ms, received_s=received_s, not_before_ms=state.leader_ms, max_skew_s=settings.max_clock_skew_s
+    )
     fold.lead()
     log.info(
         "leading: term %d, generation %d, taken over in %.0f ms",
@@ -104,11 +123,15 @@ def _write_barrier(
     return mine.offset, mine.append_ms, received_s
 
 
-def _fold_to_barrier(fold: Fold, barrier_id: str, offset: int, keep_assigned: Callable[[], bool]) -> int:
+def _fold_to_barrier(
+    fold: Fold, barrier_id: str, offset: int, keep_assigned: Callable[[], bool], clock: Clock, wait_s: float
+) -> int | None:
+    """The term; None when it could not be read in that time."""
+    until_s = clock.monotonic_s() + wait_s
     while True:
         fold.poll(FOLD_WAIT_S)
         term = fold.saw_barrier(barrier_id)
-        if term is not None:
+        if term is not None or clock.monotonic_s() > until_s:
             return term
         if fold.overtaken(barrier_id, offset):
             raise Overtaken("a later barrier stands in the ledger: another scheduler leads")

@@ -11,22 +11,28 @@ from dataclasses import replace
 
 from dueline.scheduler.core.decision import Decision
 from dueline.scheduler.core.inputs import Inputs, Settings
-from dueline.scheduler.core.plan import plan
-from dueline.scheduler.core.ports import Clock, Delivered, Fencer, GroupOffsets, Unavailable
-from dueline.scheduler.core.schedule import tzdata_version
-from dueline.scheduler.leader.encode import groups, too_early
+from dueline.scheduler.core.ports import Clock, Delivered, Fencer, GroupOffsets, Outgoing, Unavailable
+from dueline.scheduler.core.quarantine import Planned, plan_around
+from dueline.scheduler.leader.early import Early
+from dueline.scheduler.leader.encode import groups, without_letters
 from dueline.scheduler.leader.fold import Fold
 from dueline.scheduler.leader.intake import Intake
-from dueline.scheduler.leader.queues import Unusable
+from dueline.scheduler.leader.letters import Letters
+from dueline.scheduler.leader.quarantine import Quarantine
 from dueline.scheduler.leader.settings import SchedulerSettings
 from dueline.scheduler.leader.takeover import Lead
+from dueline.scheduler.leader.unusable import Unusable
 from dueline.scheduler.leader.witness import Witness
+from dueline.schemas.base import NONE
 from dueline.schemas.topics import Namespace
 
 log = logging.getLogger(__name__)
 
-CATCH_UP_MS = 2_000
+CATCH_UP_S = 2.0
 """How long the first due times of a term wait for its inputs to be read up to their ends."""
+
+ASK_AGAIN_S = 60.0
+"""How long after a broker of `jobs` that did not answer it is asked for the end again: what is recorded may be days old (L12)."""
 
 
 class Term:
@@ -44,16 +50,22 @@ class Term:
         witness: Witness,
         settings: SchedulerSettings,
         unusable: Unusable,
+        letters: Letters,
+        early: Early,
+        tzdata: str,
     ) -> None:
         self._lead, self._namespace, self._clock = lead, namespace, clock
         self._fold, self._intake, self._fencer, self._witness = fold, intake, fencer, witness
-        self._settings, self._unusable = settings, unusable
+        self._settings, self._unusable, self._letters, self._early = settings, unusable, letters, early
         self._state = lead.state
+        self._began_s = self._anchored_s = self._ask_jobs_from_s = clock.monotonic_s()
+        self._quarantine = Quarantine()
+        self._quarantine.say_uncompiled(lead.state)
         self._first = True
         self._more = False
         self._firing = False
         self._plan_settings = Settings(
-            tzdata=tzdata_version(),
+            tzdata=tzdata,
             max_records=settings.max_records,
             offer_timeout_ms=settings.offer_timeout_ms,
             allowed_skew_ms=settings.allowed_skew_ms,
@@ -64,9 +76,11 @@ class Term:
         """One round. Raises a WriteError, EchoLost or Unavailable when the term is over."""
         inputs = self._read()
         now = self._lead.clock.now()
-        decision = self._without_unusable(plan(self._state, inputs, self._plan_settings, now))
+        planned, records = self._plan(inputs, now)
+        decision = planned.decision
         if not decision.empty:
-            self._commit(inputs, decision)
+            self._commit(inputs, decision, records)
+        self._leave_out(planned)
         self._more = decision.more
         self._fence()
         self._fold.poll(0.0)
@@ -82,20 +96,50 @@ class Term:
     def _read(self) -> Inputs:
         clock = self._lead.clock
         inputs = self._intake.read(self._wait_s(), self._settings.max_events, clock.now, self._state)
-        anchor = self._first or clock.age_s >= self._settings.anchor_s
-        firing = self._firing = self._witness.agrees(clock) and self._caught_up()
+        anchor = self._anchor_due()
+        firing = self._firing = self._witness.agrees(clock) and self._early.over(clock) and self._caught_up()
         return replace(
             inputs,
+            fleet=self._unusable.reachable(inputs.fleet, self._namespace),
             first=self._first,
             led_ms=self._lead.began_ms,
             anchor=anchor,
-            read_jobs=anchor and self._jobs_at_end(),
+            read_jobs_ms=self._read_jobs_ms() if anchor else NONE,
             firing=firing,
         )
 
+    def _anchor_due(self) -> bool:
+        """Whether positions must be written in this round, and with them that `jobs` was read to its end. By a timer of its own:
+        a leader that is never idle must say so too, or its heirs take `jobs` for unread (L12)."""
+        now_s = self._clock.monotonic_s()
+        due = self._first or now_s - self._anchored_s >= self._settings.anchor_s
+        if due:
+            self._anchored_s = now_s
+        return due
+
+    def _plan(self, inputs: Inputs, now: int) -> tuple[Planned, Sequence[Sequence[Outgoing]]]:
+        """The decision and its records. One that cannot be encoded is decided anew without whoever is to blame."""
+        planned = plan_around(self._state, inputs, self._plan_settings, now)
+        try:
+            return planned, self._records(planned.decision)
+        except Exception:
+            log.exception("a bug: a decision cannot be encoded; deciding anew without it", extra={"action": "quarantine"})
+            planned = plan_around(self._state, inputs, self._plan_settings, now, probing=True)
+            return planned, self._records(planned.decision)
+
+    def _records(self, decision: Decision) -> Sequence[Sequence[Outgoing]]:
+        return groups(self._namespace, self._unusable.without(decision, self._namespace))
+
+    def _leave_out(self, planned: Planned) -> None:
+        """After the decision was applied, since a new version of a job lifts what was said of the one before."""
+        for job_id, trouble in planned.culprits.jobs.items():
+            self._state.set_aside(job_id, trouble)
+        self._quarantine.left_out(planned.culprits)
+        self._quarantine.set_aside(self._state)
+
     def _caught_up(self) -> bool:
         """Due times wait for what was written before the term began, but not for somebody's open transaction there."""
-        late = self._lead.clock.now() - self._lead.began_ms > CATCH_UP_MS
+        late = self._clock.monotonic_s() - self._began_s > CATCH_UP_S  # leader time may stand still, or leap
         return late or self._intake.caught_up()
 
     def _wait_s(self) -> float:
@@ -110,21 +154,27 @@ class Term:
             return idle
         return min(max(wake - now, 0) / 1000, idle)
 
-    def _jobs_at_end(self) -> bool:
+    def _read_jobs_ms(self) -> int:
+        """Asks the broker, and so holds the loop up if that of `jobs` does not answer: then not again for a while."""
+        if self._clock.monotonic_s() < self._ask_jobs_from_s:
+            return NONE
         try:
-            return self._intake.jobs_at_end()
+            return self._intake.read_jobs_ms(self._lead.clock.now())
         except Unavailable:
-            return False
+            self._ask_jobs_from_s = self._clock.monotonic_s() + ASK_AGAIN_S
+            return NONE
 
-    def _commit(self, inputs: Inputs, decision: Decision) -> None:
+    def _commit(self, inputs: Inputs, decision: Decision, records: Sequence[Sequence[Outgoing]]) -> None:
         first_ledger, end_ledger = len(decision.versions), len(decision.versions) + len(decision.ledger)
 
         def check(delivered: Sequence[Delivered]) -> str | None:
             places = zip(decision.ledger, delivered[first_ledger:end_ledger], strict=True)
-            return too_early(decision, [(record.key, place.append_ms) for record, place in places])
+            return self._early.reason(decision, ((record.key, place.append_ms) for record, place in places))
 
+        follow = [] if self._unusable.takes_letters(self._namespace) else decision.rejected
+        self._letters.say(follow)
         delivered = self._lead.writer.write(
-            groups(self._namespace, decision),
+            without_letters(self._namespace, records) if follow else records,
             offsets=GroupOffsets(
                 assignment=self._lead.assignment,
                 offsets={(self._namespace.control, 0): self._intake.control_offset()},
@@ -137,31 +187,18 @@ class Term:
             self._state.apply(version)
         for record in decision.ledger:
             self._state.apply(record)
-        self._intake.committed(inputs)
+        self._intake.committed(inputs, self._state)
         ledger = delivered[first_ledger:end_ledger]
         if ledger:
             self._lead.clock.anchor(ledger[-1].append_ms, received_s)
         self._first = False
-
-    def _without_unusable(self, decision: Decision) -> Decision:
-        """Dead letters that cannot be written are said in the log instead."""
-        if not decision.rejected or self._namespace.rejected not in self._unusable:
-            return decision
-        for letter in decision.rejected:
-            log.error(
-                "refused, and %s cannot be written: %s[%d] offset %d: %s",
-                self._namespace.rejected,
-                letter.topic,
-                letter.partition,
-                letter.offset,
-                letter.detail,
-                extra={"action": "rejected_unwritten"},
-            )
-        return replace(decision, rejected=[])
+        self._letters.follow(follow)
 
     def _fence(self) -> None:
         """Fence, outside this loop, every incarnation whose end the ledger intends (W7)."""
         for entry in self._state.fencing.between():
             fence = self._state.fences.get(str(entry[0]))
             if fence is not None:
-                self._fencer.start(fence.incarnation, fence.transactional_ids, fence.home)
+                self._fencer.start(
+                    fence.incarnation, fence.transactional_ids, fence.home, self._namespace.worker_group(fence.queue)
+                )

@@ -38,6 +38,13 @@ def test_init_creates_then_finds(world: CliWorld, capsys: Capture) -> None:
     assert again["fit"] and again["created"] == [] and len(again["existing"]) == 11
     more = world(capsys, "init", "--development", "--partitions", "2", "--queue", "mail", "--json").json
     assert more["created"] == [f"{world.namespace}.dispatch.mail"]
+    dispatch = f"{world.namespace}.dispatch.menu"
+    wider = world(capsys, "init", "--development", "--partitions", "5", "--queue", "menu", "--json")
+    assert wider.json["grown"] == [dispatch] and wider.json["partitions"][dispatch] == 5 and "has 5 partitions now" in wider.err
+    same = world(capsys, "init", "--development", "--queue", "menu", "--json").json
+    assert same["grown"] == [] and same["partitions"][dispatch] == 5
+    fewer = world(capsys, "init", "--development", "--partitions", "3", "--queue", "menu")
+    assert fewer.code == ExitCode.OK and "keeps its 5 partitions" in fewer.err
 
 
 def test_init_refuses_a_ledger_that_forgets_and_says_what_to_do(world: CliWorld, capsys: Capture) -> None:

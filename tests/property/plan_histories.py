@@ -74,10 +74,12 @@ def job_of(number: int, variety: int) -> Any:
 class Player:
     """Plays a history on a World."""
 
+    kind: type[World] = World
+
     def __init__(self, history: History) -> None:
         self.rng = Random(history.seed)
         self.fleet = [worker("w1", partitions=[0, 1], home=1), worker("w2", partitions=[2, 3], home=2, slots=2)]
-        self.world = World(*self.fleet, max_records=history.max_records, offer_timeout_ms=5_000)
+        self.world = self.kind(*self.fleet, max_records=history.max_records, offer_timeout_ms=5_000)
         self.claims: list[AttemptEvent] = []
         self.lives = 0
         self.steps = history.steps

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from dueline.scheduler.kafka.broker.config import (
     DEFAULTS,
     OURS,
+    Door,
+    Place,
     Ports,
     cluster_id_of,
     meta_properties,
@@ -38,6 +40,28 @@ def test_one_node_on_loopback_only() -> None:
     assert settings["log.dirs"] == "/d"
     assert settings["group.min.session.timeout.ms"] == "1000"
     assert settings.items() >= DEFAULTS.items()
+
+
+def test_a_door_is_a_listener_that_sends_its_clients_to_another_port() -> None:
+    doors = (Door(name="W1", port=1001, advertised=2001), Door(name="S1", port=1002, advertised=2002))
+    settings = read(server_properties(data=Path("/d"), ports=PORTS, overrides={}, place=Place(doors=doors)))
+    assert settings["listeners"].split(",") == [
+        "PLAINTEXT://127.0.0.1:19092", "CONTROLLER://127.0.0.1:19093", "W1://127.0.0.1:1001", "S1://127.0.0.1:1002",
+    ]  # fmt: skip
+    assert settings["advertised.listeners"].split(",") == [
+        "PLAINTEXT://127.0.0.1:19092", "W1://127.0.0.1:2001", "S1://127.0.0.1:2002",
+    ]  # fmt: skip
+    protocols = dict(pair.split(":") for pair in settings["listener.security.protocol.map"].split(","))
+    assert protocols == dict.fromkeys(("PLAINTEXT", "CONTROLLER", "W1", "S1"), "PLAINTEXT")
+    assert settings["inter.broker.listener.name"] == "PLAINTEXT", "brokers never go through a door"
+
+
+def test_a_node_knows_its_place_among_the_voters() -> None:
+    place = Place(node=2, voters={1: 9001, 2: 9002, 3: 9003})
+    settings = read(server_properties(data=Path("/d"), ports=PORTS, overrides={}, place=place))
+    assert settings["node.id"] == "2"
+    assert settings["controller.quorum.voters"] == "1@127.0.0.1:9001,2@127.0.0.1:9002,3@127.0.0.1:9003"
+    assert "node.id=2\n" in meta_properties(cluster_id="c", directory_id="d", node=2)
 
 
 def test_an_override_replaces_a_default() -> None:

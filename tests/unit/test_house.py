@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_LINES = 400
+REPORTS = "docs/reports/"
 MACHINE_MADE = {".lock", ".jsonl", ".avro", ".bin", ".svg", ".png"}
 
 # Written so that this file does not match itself.
@@ -30,7 +31,8 @@ Check = Callable[[str, str], list[str]]  # (path within the repository, text) â†
 
 
 def test_no_file_is_over_400_lines() -> None:
-    long = {path: len(text.splitlines()) for path, text in texts() if Path(path).suffix not in MACHINE_MADE}
+    by_hand = [(path, text) for path, text in texts() if Path(path).suffix not in MACHINE_MADE and not path.startswith(REPORTS)]
+    long = {path: len(text.splitlines()) for path, text in by_hand}
     assert {path: lines for path, lines in long.items() if lines > MAX_LINES} == {}
 
 

@@ -21,3 +21,5 @@ def test_every_rule_has_a_test_and_every_test_named_exists() -> None:
     rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("| ")}
     for rule in [f"L{number}" for number in range(1, 13)] + [f"W{number}" for number in range(1, 11)]:
         assert "`test_" in rows[rule], f"{rule} has no test in docs/rules.md"
+    for situation in [f"T{number}" for number in range(1, 30)] + [f"T17{letter}" for letter in "abcde"]:
+        assert "`test_" in rows[situation], f"{situation} has no test in docs/rules.md"

@@ -1,11 +1,11 @@
-"""The broker's settings as text: one node that is broker and controller, on loopback, tuned for quick tests."""
+"""The broker's settings as text: nodes that are broker and controller in one, on loopback, tuned for quick tests."""
 
 from __future__ import annotations
 
 import base64
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 NODE_ID = 1
@@ -42,7 +42,29 @@ class Ports:
     controller: int
 
 
-def server_properties(*, data: Path, ports: Ports, overrides: Mapping[str, str]) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Door:
+    """One more listener of a node, for clients that shall reach it by an address of their own: it listens on `port` and
+    tells its clients to come to `advertised`, where something stands that passes their bytes on. `name`: upper case."""
+
+    name: str
+    port: int
+    advertised: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """A node in its cluster. `voters`: the controller port of each node, by its id; empty: this node alone."""
+
+    node: int = NODE_ID
+    voters: Mapping[int, int] = field(default_factory=dict)
+    doors: Sequence[Door] = ()
+
+
+ALONE = Place()
+
+
+def server_properties(*, data: Path, ports: Ports, overrides: Mapping[str, str], place: Place = ALONE) -> str:
     """The text of server.properties.
 
     The quorum is given by `controller.quorum.voters` and not stored in the data, so the ports may change between two
@@ -51,15 +73,20 @@ def server_properties(*, data: Path, ports: Ports, overrides: Mapping[str, str])
     refused = sorted(OURS & overrides.keys())
     if refused:
         raise ValueError(f"the embedded broker sets {', '.join(refused)} itself: leave that out of the overrides")
+    voters = place.voters or {place.node: ports.controller}
+    listeners = [f"PLAINTEXT://{HOST}:{ports.client}", f"CONTROLLER://{HOST}:{ports.controller}"]
+    advertised = [f"PLAINTEXT://{HOST}:{ports.client}"]
     settings = {
         "process.roles": "broker,controller",
-        "node.id": str(NODE_ID),
-        "controller.quorum.voters": f"{NODE_ID}@{HOST}:{ports.controller}",
-        "listeners": f"PLAINTEXT://{HOST}:{ports.client},CONTROLLER://{HOST}:{ports.controller}",
-        "advertised.listeners": f"PLAINTEXT://{HOST}:{ports.client}",
+        "node.id": str(place.node),
+        "controller.quorum.voters": ",".join(f"{node}@{HOST}:{port}" for node, port in voters.items()),
+        "listeners": ",".join([*listeners, *(f"{door.name}://{HOST}:{door.port}" for door in place.doors)]),
+        "advertised.listeners": ",".join([*advertised, *(f"{door.name}://{HOST}:{door.advertised}" for door in place.doors)]),
         "inter.broker.listener.name": "PLAINTEXT",
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "listener.security.protocol.map": ",".join(
+            f"{name}:PLAINTEXT" for name in ("CONTROLLER", "PLAINTEXT", *(door.name for door in place.doors))
+        ),
         "log.dirs": str(data),
         **DEFAULTS,
         **overrides,
@@ -67,9 +94,9 @@ def server_properties(*, data: Path, ports: Ports, overrides: Mapping[str, str])
     return "".join(f"{key}={escape(value)}\n" for key, value in settings.items())
 
 
-def meta_properties(*, cluster_id: str, directory_id: str) -> str:
+def meta_properties(*, cluster_id: str, directory_id: str, node: int = NODE_ID) -> str:
     """The text of meta.properties, which marks a data folder as formatted (its version 1)."""
-    return f"version=1\ncluster.id={cluster_id}\nnode.id={NODE_ID}\ndirectory.id={directory_id}\n"
+    return f"version=1\ncluster.id={cluster_id}\nnode.id={node}\ndirectory.id={directory_id}\n"
 
 
 def cluster_id_of(meta: str) -> str:

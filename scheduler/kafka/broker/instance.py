@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from . import ports
-from .config import HOST, NODE_ID, Ports, cluster_id_of, server_properties
+from .config import ALONE, HOST, Place, Ports, cluster_id_of, server_properties
 from .folder import BrokerFolder
 from .process import BrokerProcess
 from .runtime import BROKER, Runtime
@@ -48,17 +48,17 @@ class Failed:
 
 def bring_up(
     runtime: Runtime, folder: BrokerFolder, *, where: Ports, overrides: Mapping[str, str], lock_fd: int,
-    flags: Sequence[str], ready_s: float = READY_S,
+    flags: Sequence[str], ready_s: float = READY_S, place: Place = ALONE, environ: Mapping[str, str] | None = None,
 ) -> Ready | PortTaken | Failed:
-    """Start a broker on a formatted folder and wait until it answers a request."""
-    settings = server_properties(data=folder.data, ports=where, overrides=overrides)
+    """Start a broker on a formatted folder and wait until it answers a request. `environ`: variables added to ours."""
+    settings = server_properties(data=folder.data, ports=where, overrides=overrides, place=place)
     folder.config.write_text(settings, encoding="utf-8")
     said_before = size_of(folder.log)
     command = runtime.command(BROKER, str(folder.config), log=folder.log, flags=flags)
-    process = BrokerProcess(command, output=folder.output, lock_fd=lock_fd)
+    process = BrokerProcess(command, output=folder.output, lock_fd=lock_fd, environ=environ)
     try:
         cluster_id = cluster_id_of(folder.meta.read_text(encoding="utf-8"))
-        problem = await_answer(process, where, cluster_id, deadline=time.monotonic() + ready_s)
+        problem = await_answer(process, where, (cluster_id, place.node), deadline=time.monotonic() + ready_s)
     except BaseException:
         process.kill()
         raise
@@ -71,8 +71,8 @@ def bring_up(
     return Failed(reason=problem, spoke=bool(said))
 
 
-def await_answer(process: BrokerProcess, where: Ports, cluster_id: str, *, deadline: float) -> str | None:
-    """None as soon as the broker answers; otherwise what went wrong."""
+def await_answer(process: BrokerProcess, where: Ports, who: tuple[str, int], *, deadline: float) -> str | None:
+    """None as soon as the broker answers; otherwise what went wrong. `who`: cluster id and node."""
     client: AdminClient | None = None
     while time.monotonic() < deadline:
         code = process.exit_code()
@@ -80,19 +80,20 @@ def await_answer(process: BrokerProcess, where: Ports, cluster_id: str, *, deadl
             return f"its process ended with code {code}"
         if client is None and ports.accepts(where.client):
             client = AdminClient({"bootstrap.servers": f"{HOST}:{where.client}"}, logger=silent)
-        if client is not None and answers(client, cluster_id):
+        if client is not None and answers(client, who):
             return None
         process.wait(LOOK_EVERY_S)
     return "it did not answer in time"
 
 
-def answers(client: AdminClient, cluster_id: str) -> bool:
-    """Whether the cluster with this id answers and counts its node in: it then takes all requests."""
+def answers(client: AdminClient, who: tuple[str, int]) -> bool:
+    """Whether the cluster with this id answers and counts the node in: it then takes all requests."""
     try:
         seen = client.describe_cluster(request_timeout=ANSWER_S).result(timeout=ANSWER_S + 1)
     except (KafkaException, TimeoutError):
         return False
-    return seen.cluster_id == cluster_id and NODE_ID in {node.id for node in seen.nodes}
+    cluster_id, node = who
+    return seen.cluster_id == cluster_id and node in {one.id for one in seen.nodes}
 
 
 def size_of(path: Path) -> int:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 WATCHDOG = Path(__file__).with_name("watchdog.py")
@@ -22,8 +22,14 @@ class BrokerProcess:
     `pid` is the command's own process id. Closing the pipe (also by garbage collection) ends the command.
     """
 
-    def __init__(self, command: Sequence[str], *, output: Path, lock_fd: int) -> None:
-        """Start `command`; its output is appended to the file `output`, and it keeps `lock_fd` open while it lives."""
+    def __init__(
+        self, command: Sequence[str], *, output: Path, lock_fd: int, environ: Mapping[str, str] | None = None
+    ) -> None:
+        """Start `command`; its output is appended to the file `output`, and it keeps `lock_fd` open while it lives.
+
+        `environ`: variables added to those of this process.
+        """
+        inherited = {key: value for key, value in os.environ.items() if key not in NOT_FOR_JAVA}
         with output.open("ab") as log:
             self._watchdog = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(WATCHDOG), str(os.getpid()), str(lock_fd), *command],
@@ -32,7 +38,7 @@ class BrokerProcess:
                 stderr=log,
                 start_new_session=True,  # Ctrl-C in a terminal reaches the parent only, which then stops us in order
                 pass_fds=(lock_fd,),
-                env={key: value for key, value in os.environ.items() if key not in NOT_FOR_JAVA},
+                env={**inherited, **(environ or {})},
             )
         started = self._watchdog.stdout.readline().split() if self._watchdog.stdout else []
         if len(started) != 2:

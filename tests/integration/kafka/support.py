@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -86,6 +87,15 @@ class Site:
         producer.init_transactions(DEADLINE_S)
         return producer
 
+    def left_open(self, transactional_id: str, place: Partition | None = None) -> Producer:
+        """A bare client with one record in an open transaction there (in `runs`)."""
+        producer = self.raw(transactional_id)
+        producer.begin_transaction()
+        topic, number = place or self.runs
+        producer.produce(topic, b"open", b"open", number)
+        assert producer.flush(DEADLINE_S) == 0
+        return producer
+
     def raw_consumer(self, group: str, **own: Any) -> Consumer:
         """A bare consumer."""
         consumer = Consumer(
@@ -124,6 +134,24 @@ def until(probe: Callable[[], T | None], what: str, deadline_s: float = DEADLINE
         if value is not None:
             return value
     raise AssertionError(f"{what}: not within {deadline_s} s")
+
+
+def returns(call: Callable[[], object], within_s: float) -> bool:
+    """Whether it does; what it raises is the test's failure."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - raised again below, in the test's thread
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(within_s)
+    if raised:
+        raise raised[0]
+    return not thread.is_alive()
 
 
 def joined(reader: GroupReader, *, than: Assignment | None = None, partitions: int | None = None) -> Assignment:

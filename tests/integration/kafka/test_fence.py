@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import socket
+import statistics
 import struct
+import time
+from collections.abc import Callable
 
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
-from dueline.scheduler.core.ports import EARLIEST, Assignment, Fenced, GroupOffsets, Refused
+from dueline.scheduler.core.ports import EARLIEST, Assignment, Fenced, GroupOffsets, GroupReader, Refused
 from dueline.scheduler.kafka.capture import Metadata, capture
 from dueline.scheduler.kafka.errors import NoFence
 from dueline.scheduler.kafka.group import KafkaGroupReader
@@ -24,6 +27,7 @@ from tests.integration.kafka.support import (
     until,
 )
 
+ROUNDS = 3
 STALE = (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID)
 
 
@@ -209,6 +213,41 @@ def test_t10_a_protocol_switch_on_the_empty_group_changes_the_generation_only(si
     assert after.serial > before.serial
 
 
+def test_t16_a_worker_cannot_claim_from_a_partition_it_lost_though_the_broker_would_accept_it(site: Site) -> None:
+    def member() -> GroupReader:
+        reader = site.cluster.group_reader(site.ns.worker_group("q"), site.ns.dispatch("q"))
+        site.stack.callback(reader.close)
+        return reader
+
+    worker = member()
+    before = joined(worker, partitions=2)
+    other = member()
+
+    def shared() -> Assignment | None:  # it takes two rebalances: one gives up a partition, the next one gives it away
+        mine, others = (reader.poll(0.1, 1)[0] for reader in (worker, other))
+        if mine is None or others is None or mine.generation != others.generation:
+            return None
+        return mine if [len(one.partitions) for one in (mine, others)] == [1, 1] else None
+
+    after = until(shared, "each has a partition")
+    (lost,), (kept,) = before.partitions - after.partitions, after.partitions
+    claims = site.writer("claims", survives_refusal=True)
+    with pytest.raises(Refused):
+        claims.write([[record(site.ns.attempts, b"stale")]], offsets=fence(before, lost, 1))
+    with pytest.raises(ValueError, match="not in the captured assignment"):
+        claims.write([[record(site.ns.attempts, b"fresh")]], offsets=fence(after, lost, 1))
+    claims.write([[record(site.ns.attempts, b"its own")]], offsets=fence(after, kept))
+
+    # Negative control: the broker takes the fresh metadata for the partition that another one owns.
+    assert isinstance(worker, KafkaGroupReader)
+    live = worker._consumer.consumer_group_metadata()
+    assert raw_transaction(site.raw("control-t16"), site.ns.attempts, b"would be", at(lost, 1), live) == 0
+    partition = (site.ns.attempts, 0)
+    end = site.cluster.admin().end_offset(partition)
+    read = site.cluster.admin().read_range(partition, 0, end, timeout_s=DEADLINE_S)
+    assert [one.value for one in read] == [b"its own", b"would be"]
+
+
 def test_a_newer_owner_of_the_ids_fences_the_older(site: Site) -> None:
     assignment = joined(site.member(), partitions=1)
     old = site.writer()
@@ -230,6 +269,20 @@ def test_an_open_transaction_of_an_older_owner_is_aborted_and_its_commit_refused
     with pytest.raises(Fenced):
         old.write([[record(site.ns.runs, b"torn")]], offsets=fence(assignment, site.control), before_commit=take_over)
     assert site.ledger() == []
+
+
+def test_the_initialisation_waits_for_no_timer_of_the_client(site: Site) -> None:
+    """Told that an older owner's transaction is being ended, a bare client asks again after half a second."""
+
+    def took_s(initialise: Callable[[], object]) -> float:
+        site.left_open("successor")
+        began_s = time.monotonic()
+        initialise()
+        return time.monotonic() - began_s
+
+    bare_s = statistics.median(took_s(lambda: site.raw("successor")) for _ in range(ROUNDS))
+    own_s = statistics.median(took_s(lambda: site.writer("successor")) for _ in range(ROUNDS))
+    assert own_s < bare_s / 2, f"{own_s:.3f} s; a bare client: {bare_s:.3f} s"
 
 
 def test_l9_t25_a_broker_with_the_fence_passes_and_one_that_accepts_is_refused(site: Site) -> None:

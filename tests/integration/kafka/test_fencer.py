@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
-from dueline.scheduler.core.ports import Fenced, Fencer, FenceResult
+from dueline.scheduler.core.ports import Fenced, Fencer, FenceResult, Partition
 from tests.integration.kafka.support import Site, record, until
 
 HOME = 1
+GROUP = "workers"
 
 
 def fenced(fencer: Fencer, count: int) -> list[FenceResult]:
@@ -38,8 +39,8 @@ def test_a_fence_aborts_what_stands_open_and_refuses_the_woken_worker(site: Site
     results: list[FenceResult] = []
 
     def declared_dead(_: object) -> None:
-        fencer.start("w.00000001", ids, HOME)
-        fencer.start("w.00000001", ids, HOME)
+        fencer.start("w.00000001", ids, HOME, GROUP)
+        fencer.start("w.00000001", ids, HOME, GROUP)
         results.extend(fenced(fencer, 1))
 
     with pytest.raises(Fenced):
@@ -59,10 +60,34 @@ def test_a_fence_aborts_what_stands_open_and_refuses_the_woken_worker(site: Site
 def test_a_finish_committed_just_before_the_fence_stands_before_the_end(site: Site, fencer: Fencer) -> None:
     ids = site.ns.worker_ids("w.00000002")
     site.writer(*ids[1:]).write([[record(site.ns.attempts, b"finished", HOME)]])
-    fencer.start("w.00000002", ids, HOME)
+    fencer.start("w.00000002", ids, HOME, GROUP)
     (result,) = fenced(fencer, 1)
     read = site.cluster.admin().read_range((site.ns.attempts, HOME), 0, result.attempts_end, timeout_s=30.0)
     assert [one.value for one in read] == [b"finished"]
+
+
+def uncommitted_keys(site: Site, place: Partition, end: int) -> Iterator[bytes | None]:
+    """Of all records before `end`, those of aborted transactions too."""
+    reader = site.cluster.log_reader("uncommitted", uncommitted=True)
+    site.stack.callback(reader.close)
+    reader.assign({place: 0})
+    while reader.position(place) < end:
+        yield from (one.key for one in reader.poll(0.1, 100) if one.offset < end)
+
+
+def test_where_something_stands_open_what_is_written_to_end_it_is_never_seen(site: Site, fencer: Fencer) -> None:
+    """A stranger's open transaction looks like one that a killed broker forgot to end (docs/kafka.md)."""
+    ids = site.ns.worker_ids("w.00000004")
+    site.writer(*ids[1:]).write([[record(site.ns.attempts, b"claimed", HOME)]])
+    stranger = site.left_open("stranger", (site.ns.attempts, HOME))
+    fencer.start("w.00000004", ids, HOME, GROUP)
+    (result,) = fenced(fencer, 1)
+    stranger.abort_transaction(30.0)
+    admin = site.cluster.admin()
+    assert list(uncommitted_keys(site, (site.ns.attempts, HOME), result.attempts_end)).count(b"forgotten") == len(ids)
+    read = admin.read_range((site.ns.attempts, HOME), 0, result.attempts_end, timeout_s=30.0)
+    assert [one.value for one in read] == [b"claimed"]
+    assert admin.stable_offset((site.ns.attempts, HOME)) == admin.end_offset((site.ns.attempts, HOME))
 
 
 def test_many_are_fenced_at_once_each_once_a_term_and_again_in_the_next(site: Site, fencer: Fencer) -> None:
@@ -70,7 +95,7 @@ def test_many_are_fenced_at_once_each_once_a_term_and_again_in_the_next(site: Si
 
     def start(by: Fencer, some: Sequence[str]) -> None:
         for name in some:
-            by.start(name, site.ns.worker_ids(name), 0)
+            by.start(name, site.ns.worker_ids(name), 0, GROUP)
 
     start(fencer, names)
     assert [result.incarnation for result in fenced(fencer, len(names))] == names

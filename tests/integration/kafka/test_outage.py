@@ -50,7 +50,7 @@ def test_everything_waits_for_the_broker_and_goes_on_by_itself(
     own_site.stack.callback(contact.close)
     own_site.writer().write([[record(own_site.ns.runs, b"1")]])
     assert until(lambda: reader.poll(0.1, 10) or None, "the first record")
-    since = until(lambda: steady(contact.unbroken_since_s), "contact")
+    since = until(lambda: contact.contacted().since_s if contact.contacted().until_s > 0 else None, "contact")
 
     own_broker.kill()
     died = monotonic_s()
@@ -62,7 +62,7 @@ def test_everything_waits_for_the_broker_and_goes_on_by_itself(
         own_site.writer("another")
     until(lambda: True if member.poll(0.2, 10)[0] is None else None, "the member knows that it fell out")
     assert reader.poll(0.2, 10) == []
-    until(lambda: True if contact.unbroken_since_s() > died else None, "contact is lost")
+    assert contact.contacted().until_s < died
 
     own_broker.start()
     read = until(lambda: reader.poll(0.1, 10) or None, "what was sent meanwhile")
@@ -71,7 +71,8 @@ def test_everything_waits_for_the_broker_and_goes_on_by_itself(
     assert reports[0] is not None
     assert joined(member, than=before, partitions=1).serial > before.serial
     assert until(lambda: answered(lambda: admin.end_offset(own_site.runs)), "the admin client answers again") >= 2
-    assert until(lambda: steady(contact.unbroken_since_s), "contact again") > since
+    again = until(lambda: contact.contacted() if contact.contacted().until_s > died else None, "contact again")
+    assert again.since_s > died > since
     own_site.writer().write([[record(own_site.ns.runs, b"3")]])
     assert said(caplog, "kafka.away", "-test.test") == 1
     assert said(caplog, "kafka.back", "-test.test") == 1
@@ -84,15 +85,6 @@ def answered(ask: Callable[[], int]) -> int | None:
         return ask()
     except Unavailable:
         return None
-
-
-def steady(probe: object) -> float | None:
-    assert callable(probe)
-    first: float = probe()
-    deadline = time.monotonic() + 0.05
-    while time.monotonic() < deadline:
-        time.sleep(0.01)  # awaited: a second reading, some time later, that is the same
-    return first if probe() == first else None
 
 
 def test_a_broker_that_is_away_at_the_start_is_waited_for(own_site: Site, own_broker: EmbeddedBroker) -> None:

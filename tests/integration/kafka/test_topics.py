@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
@@ -24,6 +26,18 @@ def test_a_queue_is_added_later(site: Site) -> None:
     two = catalogue(site.ns, ["q", "mail"], partitions=2, replication_factor=1, min_insync_replicas=1, development=True)
     assert init_topics(site.cluster.kafka_admin(), site.ns, two).created == (site.ns.dispatch("mail"),)
     assert queues(site.cluster.kafka_admin(), site.ns) == ["mail", "q"]
+
+
+def test_a_queue_is_given_more_partitions_and_no_other_topic_is(site: Site) -> None:
+    """Given a catalogue with more partitions, then only the topics named to grow do, and none shrinks."""
+    admin, queue = site.cluster.kafka_admin(), site.ns.dispatch("q")
+    before = {spec.name: admin.partitions(spec.name) for spec in specs(site.ns)}
+    wider = [replace(spec, partitions=spec.partitions + 3) if not spec.exact_partitions else spec for spec in specs(site.ns)]
+    assert init_topics(admin, site.ns, wider).grown == ()
+    report = init_topics(admin, site.ns, wider, grow=[queue])
+    assert report.grown == (queue,)
+    assert report.partitions == {**before, queue: before[queue] + 3}
+    assert init_topics(admin, site.ns, specs(site.ns), grow=[queue]).partitions[queue] == before[queue] + 3
 
 
 def test_t28_compact_delete_on_the_ledger_is_an_error(site: Site) -> None:

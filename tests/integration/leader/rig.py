@@ -43,12 +43,15 @@ DEADLINE_S = 30.0
 class Rig:
     """A namespace with its topics, a user, and readers of what the leader wrote."""
 
-    def __init__(self, bootstrap_servers: str, namespace: str, queues: Sequence[str] = ("default",)) -> None:
+    def __init__(
+        self, bootstrap_servers: str, namespace: str, queues: Sequence[str] = ("default",), *, copies: int = 1
+    ) -> None:
         self.namespace = Namespace(namespace)
         self.cluster = KafkaCluster(KafkaConfig(bootstrap_servers=bootstrap_servers), client_name="rig")
         topics = catalogue(
-            self.namespace, queues, partitions=4, replication_factor=1, min_insync_replicas=1, development=True
-        )
+            self.namespace, queues, partitions=4, replication_factor=copies, min_insync_replicas=max(1, copies - 1),
+            development=True,
+        )  # fmt: skip
         report = init_topics(self.cluster.kafka_admin(), self.namespace, topics)
         assert report.fit, report.problems
         self._user = self.cluster.plain_writer("user")
@@ -254,6 +257,9 @@ class WrappedWriter:
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         return self._around(RealWrite(self._writer, groups, offsets, before_commit))
+
+    def serve(self) -> None:
+        self._writer.serve()
 
     def survivor(self) -> TransactionWriter | None:
         return self._writer.survivor()

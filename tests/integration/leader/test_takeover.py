@@ -6,6 +6,7 @@ import threading
 from time import monotonic, time
 
 import pytest
+from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
 from dueline.scheduler.core.ports import (
@@ -79,6 +80,21 @@ def test_l4_t9_the_term_grows_though_the_generation_restarts(rig: Rig, broker: T
     assert set(generations) == {1}
     assert len(terms) == 3
     assert terms == sorted(terms)
+
+
+def test_l4_t10_the_term_grows_though_the_group_changed_its_protocol(rig: Rig, broker: TestBroker) -> None:
+    """Given a group that a member of the other protocol used between two leaders, then generations restart and terms do not."""
+    ledger = rig.ledger()
+    for round_ in (1, 2):
+        with rig.scheduler():
+            _wait_for_term(ledger, round_)
+        _visit_by_the_other_protocol(rig, broker)
+    with rig.scheduler():
+        _wait_for_term(ledger, 3)
+    terms = list(dict.fromkeys(ledger.terms()))
+    assert len(terms) == 3
+    assert terms == sorted(terms)
+    assert {barrier.generation for barrier in ledger.barriers()} == {1}, "a group that was only empty goes on counting"
 
 
 def test_l6_positions_come_from_the_ledger_not_from_the_group(rig: Rig, broker: TestBroker) -> None:
@@ -336,6 +352,24 @@ def _delete_group(broker: TestBroker, group: str) -> None:
         if error is None:
             return
         assert monotonic() < end, error
+
+
+def _visit_by_the_other_protocol(rig: Rig, broker: TestBroker) -> None:
+    """A member that speaks KIP-848 joins the election group, once it is empty, and leaves it."""
+    visitor = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap_servers, "group.id": rig.namespace.scheduler_group,
+            "group.protocol": "consumer", "enable.auto.commit": False, "log_level": 0,
+        }
+    )  # fmt: skip
+    try:
+        visitor.subscribe([rig.namespace.control])
+        end = monotonic() + DEADLINE_S
+        while not visitor.assignment():
+            assert monotonic() < end, "the visitor got nothing"
+            visitor.poll(0.1)
+    finally:
+        visitor.close()
 
 
 def _make_anew(rig: Rig, broker: TestBroker, topic: str) -> None:

@@ -39,8 +39,8 @@ class LossyKafka(WrappedKafka):
         super().__init__(cluster)
         self.lost = False
 
-    def log_reader(self, name: str) -> object:
-        reader = self._cluster.log_reader(name)
+    def log_reader(self, name: str, *, uncommitted: bool = False) -> object:
+        reader = self._cluster.log_reader(name, uncommitted=uncommitted)
         return Lossy(reader, self) if name == "fold" else reader
 
 

@@ -111,7 +111,7 @@ def test_a_record_that_cannot_be_produced_is_refused_and_harms_no_other(
             assert "step 'lost'" in end.error
             assert why in end.error
         assert script.next_heartbeats(first.incarnation, 1)
-        watched.pair.next = "aborted"  # as when a right was taken away: blamed on the steps that produced
+        watched.pair.next = "aborted"  # a right was taken away: blamed on the steps that wrote there
         end = script.run_through(script.offer("late", payload=json.dumps(topic)))
         assert (end.outcome, end.reason) == (Outcome.FAILURE, "step")
         assert "aborted" in end.error

@@ -11,6 +11,7 @@ import pytest
 from dueline.scheduler.core.ports import Kafka
 from dueline.schemas.topics import Namespace
 from dueline.schemas.work import AttemptEvent, EventKind, Heartbeat, Outcome, Signal, SignalKind, Step, WorkerState
+from dueline.workers.claim import LAPSED
 from dueline.workers.context import Context
 from dueline.workers.errors import AttemptClosed
 from tests.integration.workers.script import RunningWorker, Script, now_ms, running
@@ -77,7 +78,7 @@ def test_a_doubtful_claim_is_read_back(cluster: Kafka, space: Namespace, script:
         assert (claim.incarnation == old.incarnation) == (trouble == "after")
         script.grant(claim)
         assert script.finished(claim).outcome == Outcome.SUCCESS
-        script.heartbeat(lambda one: one.incarnation == old.incarnation and one.state == WorkerState.STOPPED)
+        script.heartbeat(lambda one: one.incarnation == old.incarnation and one.state == WorkerState.LOST)
         assert script.run_through(script.offer("next")).outcome == Outcome.SUCCESS
     assert len(script.all(AttemptEvent, lambda one: one.run == dispatch.run and one.kind == EventKind.CLAIMED)) == 1
 
@@ -105,7 +106,7 @@ def test_an_incarnation_without_a_survivor_is_over_and_comes_back(cluster: Kafka
         assert (end.outcome, end.incarnation) == (Outcome.SUCCESS, fresh.incarnation)
     assert script.all(AttemptEvent, lambda one: one.claim == claim.claim and one.kind == EventKind.FINISHED
                       and one.incarnation == old.incarnation) == []  # fmt: skip
-    [last] = script.all(Heartbeat, lambda one: one.incarnation == old.incarnation and one.state == WorkerState.STOPPED)
+    [last] = script.all(Heartbeat, lambda one: one.incarnation == old.incarnation and one.state == WorkerState.LOST)
     assert [one.claim for one in last.claims] == [claim.claim]  # so that the leader fences it without waiting for silence
 
 
@@ -184,8 +185,11 @@ def test_without_a_lease_no_handler_and_no_step_begins(cluster: Kafka, space: Na
         assert not held_begun.is_set()
         watched.hold_answers = False
         watched.release()  # so that the worker sends the next ones
-        assert script.finished(claim).outcome == Outcome.SUCCESS
-        assert script.finished(held).outcome == Outcome.SUCCESS
+        # Another worker may have them by now, as far as this one knows: what waited for the lease is given back.
+        assert script.finished(claim).outcome == Outcome.INTERRUPTED
+        assert script.declined(held).reason == LAPSED
+        assert not step_begun.is_set()
+        assert not held_begun.is_set()
         assert script.all(Heartbeat)[-1].incarnation == old.incarnation  # not refused, so it went on
 
 

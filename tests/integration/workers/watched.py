@@ -72,8 +72,8 @@ class Watched:
             group, topic, session_timeout_s=session_timeout_s, max_poll_interval_s=max_poll_interval_s
         )
 
-    def log_reader(self, name: str) -> LogReader:
-        return self._kafka.log_reader(name)
+    def log_reader(self, name: str, *, uncommitted: bool = False) -> LogReader:
+        return self._kafka.log_reader(name, uncommitted=uncommitted)
 
     def admin(self) -> LogAdmin:
         return self._kafka.admin()
@@ -131,13 +131,25 @@ class WatchedWriter:
         trouble, self._trouble.next = self._trouble.next, ""
         if trouble in ("before", "aborted"):
             self._over = True
-            raise (Doubtful if trouble == "before" else Aborted)("by the test, nothing was written")
+            nothing = "by the test, nothing was written"
+            raise Doubtful(nothing) if trouble == "before" else self._denied(groups, nothing)
         delivered = self._inner.write(groups, offsets=offsets, before_commit=before_commit)
         self._trouble.writes.append([list(group) for group in groups])
         if trouble == "after":
             self._over = True
             raise Doubtful("by the test, after the commit")
         return delivered
+
+    @staticmethod
+    def _denied(groups: Sequence[Sequence[Outgoing]], why: str) -> Aborted:
+        """As when the right to the first record's topic was taken away."""
+        error = Aborted(f"aborted {why}")
+        error.topic, error.definite = groups[0][0].topic, True
+        return error
+
+    def serve(self) -> None:
+        """See the port."""
+        self._inner.serve()
 
     def survivor(self) -> TransactionWriter | None:
         """The inner pair goes on: to the worker it is the producer that had no part in the doubt."""

@@ -38,6 +38,9 @@ class MemoryLog:
     def partitions(self, topic: str) -> int:
         return 1 if topic == TOPIC[0] else 0
 
+    def leaderless(self, topic: str) -> frozenset[int]:  # noqa: ARG002
+        return frozenset()
+
     def topic_id(self, topic: str) -> str:  # noqa: ARG002
         return "id"
 
@@ -45,6 +48,9 @@ class MemoryLog:
         return self.start
 
     def end_offset(self, partition: Partition) -> int:  # noqa: ARG002
+        return self.end
+
+    def stable_offset(self, partition: Partition) -> int:  # noqa: ARG002
         return self.end
 
     def read_range(self, partition: Partition, start: int, end: int, *, timeout_s: float) -> Iterator[Received]:  # noqa: ARG002

@@ -168,7 +168,7 @@ def test_every_command_of_the_issue_is_there() -> None:
 def test_every_command_that_prints_data_takes_json() -> None:
     data = {
         "init", "health", "jobs apply", "jobs list", "jobs show", "jobs history", "trigger", "runs", "run show", "audit",
-        "rejected", "workers", "next",
+        "rejected", "workers", "next", "jobs delete", "jobs pause", "jobs resume", "cancel", "accept-positions",
     }  # fmt: skip
     assert {name for name in data if "--json" not in dict(helps())[f"dueline {name}"]} == set()
 

@@ -9,7 +9,7 @@ import pytest
 from dueline.scheduler.core.ports import FenceResult
 from dueline.schemas.ledger import Fence, FencePhase
 from dueline.schemas.run import RunState
-from dueline.schemas.work import EventKind, HeldState, Outcome, SignalKind
+from dueline.schemas.work import EventKind, HeldState, Outcome, SignalKind, WorkerState
 from tests.unit.core.checker import faults
 from tests.unit.core.world import World, at, fleet, holding, job, worker
 
@@ -142,6 +142,20 @@ def test_w7_intent_then_done_and_the_next_attempt() -> None:
     run = world.record(KEY)
     assert (run.state, run.attempt, run.partition, run.losses) == (RunState.DISPATCHED, 2, 2, 1)
     assert list(world.state.fencing.between()) == []
+
+
+def test_w7_a_worker_that_stopped_is_fenced_only_for_what_it_still_holds() -> None:
+    """Given a last heartbeat that says so, then nothing is fenced in the round that decides its last event, and a run of which it
+    told no end is taken from it."""
+    world = offered()
+    claim = world.started(KEY)
+    world.finish(claim)
+    stopped = replace(worker(), state=WorkerState.STOPPED)
+    assert [each for each in world.round(dead=[stopped]).ledger if isinstance(each, Fence)] == []
+    assert world.record(KEY).state == RunState.SUCCEEDED
+    world = offered()
+    world.started(KEY)
+    assert [each.reason for each in world.round(dead=[stopped]).ledger if isinstance(each, Fence)] == ["it stopped and held runs"]
 
 
 def test_t17c_a_finish_that_stands_before_the_fence_counts_first() -> None:

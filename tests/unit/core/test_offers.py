@@ -64,6 +64,20 @@ def test_the_backlog_is_served_in_due_time_order() -> None:
     assert [each.job.id for each in world.round().dispatches] == ["c", "b"]
 
 
+def test_what_waits_for_a_worker_goes_before_what_comes_due_now() -> None:
+    """Given one slot that is always taken, when it comes free just as another run is due, then the older one has it."""
+    world = World(worker(slots=1))
+    for name, second in (("a", 10), ("b", 20), ("c", 30)):
+        world.publish(job(name, schedule=f'{{"at": "2027-01-15T08:00:{second}Z"}}'))
+    world.round()
+    world.round(at(10))
+    claim = world.started(world.due(10, "a").key)
+    world.round(at(20))
+    world.finish(claim)
+    assert [each.job.id for each in world.round(at(30)).dispatches] == ["b"]
+    assert world.due(30, "c").state == RunState.WAITING
+
+
 def test_a_handler_that_nobody_has_keeps_nobody_waiting() -> None:
     """Given 3,000 earlier runs of an unknown handler, then a run whose handler has room is offered all the same."""
     world = World()

@@ -160,3 +160,18 @@ def test_texts_of_an_event_are_kept_within_bounds() -> None:
     ended = world.record(KEY)
     assert len(ended.error) == MAX_ERROR
     assert len(ended.reason) == MAX_REASON
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUCCESS, Outcome.FAILURE, Outcome.CANCELLED])
+def test_a_run_ended_when_its_worker_says_not_when_the_leader_read_of_it(outcome: Outcome) -> None:
+    """Given an end that the leader reads an hour later, then the run took as long as its handler; what cannot be is not kept."""
+    for told, ended in ((at(65), at(65)), (NONE, at(3_665)), (at(9_999), at(3_665))):
+        world = World()
+        world.publish(job())
+        world.round()
+        world.round(at(60))
+        claim = world.started(world.due(60).key)
+        world.now = at(3_665)
+        world.finish(claim, outcome, finished_ms=told)
+        world.round()
+        assert (world.due(60).finished_ms, world.due(60).state == RunState.WAITING) == (ended, False)

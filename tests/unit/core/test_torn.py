@@ -18,7 +18,7 @@ from tests.unit.core.world import World, at, busy, fold, snapshot
 def test_the_order_inside_a_transaction() -> None:
     """L5: then a job's runs stand in due-time order and the positions record last, as far as everything was read (L6)."""
     world = busy()
-    decision = world.round(read_jobs=True)
+    decision = world.round(read_jobs_ms=at(330))
     assert len(decision.versions) == 2
     dues: dict[str, list[int]] = {}
     for record in decision.ledger[:-1]:

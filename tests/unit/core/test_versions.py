@@ -132,12 +132,24 @@ def test_jobs_absent_from_the_topic_were_deleted_when_it_was_last_read() -> None
     world.publish(job())
     world.publish(job("other"))
     world.round()
-    world.round(at(59), anchor=True, read_jobs=True)
+    world.round(at(59), anchor=True, read_jobs_ms=at(59))
     world.round(at(200), absent_jobs=["menu", "nobody"])
     deleted = world.versions[-1]
     assert (deleted.job, deleted.change, deleted.effective_ms, deleted.by) == ("menu", Change.DELETED, at(59), "absent from jobs")
     assert [run.job.id for run in world.runs if isinstance(run, Run)] == ["other"] * 3
     assert world.round(at(201), absent_jobs=["menu"]).versions == []
+
+
+def test_an_absence_of_which_nothing_was_recorded_holds_from_the_beginning_of_the_term() -> None:
+    """L12: what was due before is not forgotten for it."""
+    world = World()
+    world.publish(job())
+    world.round()
+    world.round(at(60))
+    world.round(at(200), absent_jobs=["menu"], led_ms=at(190))
+    assert (world.versions[-1].change, world.versions[-1].effective_ms) == (Change.DELETED, at(190))
+    assert [world.due(seconds).due_ms for seconds in (60, 120, 180)] == [at(60), at(120), at(180)]
+    assert faults(world.versions, world.runs, world.now) == []
 
 
 def test_a_topic_made_anew_is_not_taken_for_the_old_one() -> None:

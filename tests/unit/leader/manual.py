@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dueline.scheduler.core.ports import Contacted
+
 
 class ManualClock:
     """Port `Clock`."""
@@ -22,13 +24,15 @@ class ManualClock:
 
 
 class ManualContact:
-    """Port `Contact`."""
+    """Port `Contact`. Probes whenever it is asked; `end`: what a probe is told."""
 
-    def __init__(self, since_s: float = 0.0) -> None:
-        self.since_s = since_s
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self.since_s = 0.0
+        self.end = 0
 
-    def unbroken_since_s(self) -> float:
-        return self.since_s
+    def contacted(self) -> Contacted:
+        return Contacted(since_s=self.since_s, until_s=self._clock.monotonic_s(), end=self.end)
 
     def close(self) -> None:
         pass

@@ -25,7 +25,7 @@ app.command("next")(next_command)
 
 
 def answer(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["next", *arguments], catch_exceptions=False)
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["next", *arguments], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 

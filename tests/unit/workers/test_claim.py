@@ -202,6 +202,17 @@ def test_given_no_lease_when_due_then_it_waits_however_long_and_begins_with_the_
     assert begun(machine, NOW + 31) == [1]
 
 
+def test_given_a_lease_that_lapsed_when_it_begins_again_then_what_waited_for_it_is_handed_back() -> None:
+    machine = held(slots=1, count=2)
+    assert begun(machine) == [1]
+    machine.claiming((INC, 3), dispatch(3))
+    assert machine.lapsed(INC) == [Decline(claim=machine.of(INC)[1], reason="lease lapsed")]
+    assert state(machine, 1) == ClaimState.RUNNING  # what runs learns it from its next commit
+    [late] = machine.committed([(INC, 3)], NOW)  # on its way to the log when the lease had lapsed
+    assert isinstance(late, Decline)
+    assert machine.lapsed("another.00000001") == []
+
+
 # -- W9: resume ----------------------------------------------------------------------------------------------------------
 
 

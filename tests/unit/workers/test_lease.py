@@ -61,3 +61,13 @@ def test_log_time_at_a_due_time_is_not_the_millisecond_before_it() -> None:
         assert offset is not None
         for due_ms in range(1_800_000_001_000, 1_800_000_001_200):
             assert clock.now_ms(due_ms / 1000 - offset) == due_ms
+
+
+def test_a_lease_has_lapsed_when_it_held_before_and_ended() -> None:
+    lease = Lease(7.0)
+    assert not lease.lapsed(1000.0)  # nothing was held under it
+    lease.acknowledged(100.0)
+    assert not lease.lapsed(106.9)
+    assert lease.lapsed(107.0)
+    lease.acknowledged(107.0)
+    assert not lease.lapsed(107.0)

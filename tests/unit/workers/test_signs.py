@@ -41,7 +41,7 @@ def test_a_worker_too_many_says_so_once_and_again_after_it_had_work(caplog: pyte
     assert spare.look(2 * PATIENCE_S, joined=True, owned=0)
     assert not spare.look(5 * PATIENCE_S, joined=True, owned=0)
     assert "2 partitions" in caplog.text
-    assert "kafka-topics --alter" in caplog.text
+    assert "dueline init --queue" in caplog.text
     spare.look(6 * PATIENCE_S, joined=True, owned=1)
     spare.look(7 * PATIENCE_S, joined=True, owned=0)
     assert spare.look(8 * PATIENCE_S, joined=True, owned=0)

@@ -1,0 +1,1 @@
+"""Judges a history. It shares no code with the scheduler but the record schemas."""

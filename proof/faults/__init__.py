@@ -1,0 +1,1 @@
+"""Real processes on a real broker, broken on purpose by a seed; what happened is recorded as a history."""

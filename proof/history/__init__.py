@@ -1,0 +1,1 @@
+"""The shape of a history: what a checker is given."""

@@ -1,0 +1,1 @@
+"""What a run of faults showed, as HTML and JSON."""

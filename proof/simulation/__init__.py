@@ -1,0 +1,1 @@
+"""Unchanged schedulers and workers on a simulated Kafka, in virtual time."""

@@ -1,0 +1,1 @@
+"""The simulated Kafka clients: what `dueline.scheduler.kafka.client` opens, in virtual time."""

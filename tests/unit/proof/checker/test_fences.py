@@ -1,0 +1,73 @@
+"""Who may be fenced: an incarnation that said that it stopped, or whose process ended after its last word; no other in peace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dueline.schemas.codec import encode
+from dueline.schemas.ledger import Fence
+from dueline.schemas.topics import Namespace
+from dueline.schemas.work import Heartbeat
+from proof.checker.check import check
+from proof.history.acts import Life, Role
+from proof.history.entry import Entry
+from proof.history.history import History
+from proof.history.verdict import Kind
+from tests.unit.proof.checker.histories import calm
+from tests.unit.proof.checker.world import START_MS
+
+NAMES = Namespace("proof")
+INCARNATION = "w9.0001"
+
+
+def unexplained(*, heard_s: float, state: str, ended_s: float, reason: str = "no heartbeat") -> bool:
+    """Whether it is asked why this worker was fenced, which was heard last and whose process ended so long after the beginning.
+    The leader fences it at the end of nine seconds without a fault, which is longer than anything here times out."""
+    ended_ms = after(ended_s) if ended_s >= 0 else -1
+    history = fenced(heard_ms=after(heard_s), state=state, ended_ms=ended_ms, reason=reason)
+    return any(found.kind is Kind.UNEXPLAINED and found.subject == INCARNATION for found in check(history).violations)
+
+
+def after(seconds: float) -> int:
+    return START_MS + round(seconds * 1000)
+
+
+def fenced(*, heard_ms: int, state: str, ended_ms: int, reason: str) -> History:
+    history = calm(0)
+    at_ms = history.judged_ms
+    beat = Heartbeat(incarnation=INCARNATION, worker="w9", queue="default", home=0, state=state, seq=1, slots=1)
+    fence = Fence(
+        incarnation=INCARNATION, worker="w9", queue="default", home=0, phase="intent", reason=reason,
+        term=1, generation=1, leader_ms=at_ms,
+    )  # fmt: skip
+    log = dict(history.log)
+    for topic, record, stamp in ((NAMES.workers, beat, heard_ms), (NAMES.runs, fence, at_ms)):
+        entries = list(log.get((topic, 0), ()))
+        offset = entries[-1].offset + 1 if entries else 0
+        log[topic, 0] = (*entries, Entry(topic=topic, partition=0, offset=offset, append_ms=stamp, key=b"", value=encode(record)))
+    life = Life(process="w9", role=Role.WORKER, pid=9, began_ms=START_MS, ended_ms=ended_ms, how="")
+    noted = replace(history.noted, lives=(*history.noted.lives, life))
+    return replace(history, log=log, noted=noted)
+
+
+@pytest.mark.parametrize(
+    ("heard_s", "state", "ended_s", "asked"),
+    [
+        (1, "running", -1, True),  # nothing had happened to it
+        (1, "stopped", -1, True),  # it holds nothing, and may be silent
+        (1, "draining", -1, True),
+        (1, "running", 1.2, False),  # a dead process, which the leader noticed late: from the last heartbeat on it counts
+        (3, "running", 1.2, True),  # that was another life of the process: it was heard after
+    ],
+)
+def test_a_fence_is_explained_by_the_workers_last_word_or_by_an_end_after_it(
+    heard_s: float, state: str, ended_s: float, asked: bool
+) -> None:
+    assert unexplained(heard_s=heard_s, state=state, ended_s=ended_s) is asked
+
+
+@pytest.mark.parametrize(("state", "asked"), [("stopped", False), ("running", True)])
+def test_only_of_one_that_stopped_it_is_true_that_it_stopped(state: str, asked: bool) -> None:
+    assert unexplained(heard_s=1, state=state, ended_s=-1, reason="it stopped and held runs") is asked
