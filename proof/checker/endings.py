@@ -13,7 +13,8 @@ And so each failure of an attempt, whatever became of the run: `timeout` only if
 long; `steps_expired` only if the retention of `steps` ran out; the others only of a handler that fails then, or, for an exception
 in one that does not, with a fault on its process or on a broker in the time of the attempt (`blame.py`). An `interrupted` attempt
 needs a process that was ended or (a lapsed lease) such a fault, a `snooze` a handler that asks for it. An incarnation is fenced
-only if it had said that it stopped, its process ended, or a fault was on it, on a broker or on a scheduler in the time before.
+only if it had said that it stopped, its process ended, or a fault was on it, on a broker or on a scheduler in the time before; of
+one that gave up by itself, before it took no more work or in the time that a call may go unanswered before that.
 
 No attempt outlasts its `timeout`: the worker ends one that has not ended so long after it began, by its own clock. From its begin
 to its end as the worker tells, and from the call of its first step to the effect of its last by the harness's clock, it takes no
@@ -259,7 +260,9 @@ def _fences(log: Log, fences: dict[str, Placed[Fence]]) -> Iterator[Violation]:
     """Nobody is fenced in peace. The end of a process counts from its last heartbeat on, however late a leader noticed."""
     bounds, lives = log.history.bounds, log.history.noted.lives
     schedulers = {life.process for life in lives if life.role == Role.SCHEDULER}
-    heard = {beat.record.incarnation: beat for beat in records(log, "workers", Heartbeat)}
+    beats = list(records(log, "workers", Heartbeat))
+    heard = {beat.record.incarnation: beat for beat in beats}
+    turned = {beat.record.incarnation: beat for beat in reversed(beats) if beat.record.state != WorkerState.RUNNING}
     for incarnation, placed in fences.items():
         at = placed.entry.append_ms
         if at > log.history.judged_ms:
@@ -271,6 +274,8 @@ def _fences(log: Log, fences: dict[str, Placed[Fence]]) -> Iterator[Violation]:
         if stopped and placed.record.reason == HELD_RUNS:
             continue
         since = at - 2 * bounds.worker_timeout_ms - max([bounds.session_ms, *(life.session_ms for life in lives)]) - skew
+        if last is not None and last.record.state == WorkerState.LOST:  # no more work, once an answer had not come
+            since = min(since, turned[incarnation].entry.append_ms - bounds.call_ms - bounds.worker_timeout_ms - skew)
         quiet = min(since, last.entry.append_ms - skew) if last is not None else since
         ended = any(life.process in processes and quiet <= life.ended_ms <= at + skew for life in lives)
         began = any(life.role == Role.SCHEDULER and since <= life.began_ms <= at for life in lives)

@@ -98,12 +98,14 @@ class Bounds:
     """What may be expected of this run, in milliseconds. `lateness_ms`: how long after its due time (or after the end of the
     faults that stood in the way) a run has its first record at the latest. `skew_ms`: how far any two clocks that stamp this
     history were ever apart, but for what a fault says of a broker's clock (`shift_ms`). `worker_timeout_ms`, `session_ms`:
-    settings of the processes, of all that say nothing else of themselves."""
+    settings of the processes, of all that say nothing else of themselves. `call_ms`: how long a call of a worker's transaction
+    may go unanswered at the most; 0 not known."""
 
     lateness_ms: int
     skew_ms: int
     worker_timeout_ms: int
     session_ms: int
+    call_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

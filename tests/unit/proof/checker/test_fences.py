@@ -11,7 +11,7 @@ from dueline.schemas.ledger import Fence
 from dueline.schemas.topics import Namespace
 from dueline.schemas.work import Heartbeat
 from proof.checker.check import check
-from proof.history.acts import Life, Role
+from proof.history.acts import Fault, Life, Role
 from proof.history.entry import Entry
 from proof.history.history import History
 from proof.history.verdict import Kind
@@ -26,7 +26,7 @@ def unexplained(*, heard_s: float, state: str, ended_s: float, reason: str = "no
     """Whether it is asked why this worker was fenced, which was heard last and whose process ended so long after the beginning.
     The leader fences it at the end of nine seconds without a fault, which is longer than anything here times out."""
     ended_ms = after(ended_s) if ended_s >= 0 else -1
-    history = fenced(heard_ms=after(heard_s), state=state, ended_ms=ended_ms, reason=reason)
+    history = fenced((after(heard_s), state), ended_ms=ended_ms, reason=reason)
     return any(found.kind is Kind.UNEXPLAINED and found.subject == INCARNATION for found in check(history).violations)
 
 
@@ -34,16 +34,21 @@ def after(seconds: float) -> int:
     return START_MS + round(seconds * 1000)
 
 
-def fenced(*, heard_ms: int, state: str, ended_ms: int, reason: str) -> History:
+def heard(state: str) -> Heartbeat:
+    return Heartbeat(incarnation=INCARNATION, worker="w9", queue="default", home=0, state=state, seq=1, slots=1)
+
+
+def fenced(*beats: tuple[int, str], ended_ms: int, reason: str) -> History:
+    """`beats`: when it was heard, and its state."""
     history = calm(0)
     at_ms = history.judged_ms
-    beat = Heartbeat(incarnation=INCARNATION, worker="w9", queue="default", home=0, state=state, seq=1, slots=1)
+    records: list[tuple[str, Heartbeat | Fence, int]] = [(NAMES.workers, heard(state), ms) for ms, state in beats]
     fence = Fence(
         incarnation=INCARNATION, worker="w9", queue="default", home=0, phase="intent", reason=reason,
         term=1, generation=1, leader_ms=at_ms,
     )  # fmt: skip
     log = dict(history.log)
-    for topic, record, stamp in ((NAMES.workers, beat, heard_ms), (NAMES.runs, fence, at_ms)):
+    for topic, record, stamp in (*records, (NAMES.runs, fence, at_ms)):
         entries = list(log.get((topic, 0), ()))
         offset = entries[-1].offset + 1 if entries else 0
         log[topic, 0] = (*entries, Entry(topic=topic, partition=0, offset=offset, append_ms=stamp, key=b"", value=encode(record)))
@@ -71,3 +76,20 @@ def test_a_fence_is_explained_by_the_workers_last_word_or_by_an_end_after_it(
 @pytest.mark.parametrize(("state", "asked"), [("stopped", False), ("running", True)])
 def test_only_of_one_that_stopped_it_is_true_that_it_stopped(state: str, asked: bool) -> None:
     assert unexplained(heard_s=1, state=state, ended_s=-1, reason="it stopped and held runs") is asked
+
+
+@pytest.mark.parametrize(
+    ("state", "call_s", "asked"),
+    [
+        ("lost", 4.0, False),  # a commit was not answered from then on, and so it took no more work at 7 s
+        ("lost", 1.0, True),  # that was long over
+        ("draining", 4.0, True),  # it gave nothing up
+    ],
+)
+def test_one_that_gave_up_had_waited_for_an_answer_before(state: str, call_s: float, asked: bool) -> None:
+    history = fenced((after(7), "draining"), (after(8.5), state), ended_ms=-1, reason="it gave up")
+    fault = Fault(kind="endtxn-answer-lost", target="w9", began_ms=after(2), ended_ms=after(3))
+    noted = replace(history.noted, faults=(*history.noted.faults, fault))
+    bounds = replace(history.bounds, call_ms=round(call_s * 1000))
+    found = check(replace(history, noted=noted, bounds=bounds)).violations
+    assert any(each.kind is Kind.UNEXPLAINED and each.subject == INCARNATION for each in found) is asked
