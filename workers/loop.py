@@ -221,14 +221,16 @@ class GroupCommit:
         if isinstance(error, Aborted):
             again = refuse_produced(again, error, suspects(batch, error))
             silent = unanswered(error, batch)
-        for write in landed:
-            settle(write)
         survivor = self._writer.survivor()
         log.info("incarnation %s: read back, %d of %d records stand; %s", self.incarnation, len(landed), len(batch),
                  "going on with one producer" if survivor else "no producer is left",
                  extra={"action": "worker.doubt-resolved"})  # fmt: skip
-        if survivor is None:
+        if survivor is None:  # who waits must not begin a step that nobody can record any more
+            for write in landed:
+                settle(write, AttemptClosed(f"incarnation {self.incarnation} is over: {error}"))
             return Written(incarnation=self.incarnation, landed=landed, again=again, over=str(error))
+        for write in landed:
+            settle(write)
         doubtful, self._writer = self._writer, survivor
         doubtful.close()
         return Written(incarnation=self.incarnation, landed=landed, again=again, silent=silent)

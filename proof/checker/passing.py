@@ -2,13 +2,16 @@
 
 | reason | true if |
 | --- | --- |
-| `paused` | the version that holds then, or that it was taken by, is paused |
+| `paused` | the version that holds then is paused |
 | `misfire-skip` | the job's `misfire` is skip, and it was found more than `misfire_grace` late |
 | `later-due-time` | so with `misfire: latest`, and a later due time of the job had come too |
 | `catch-up-max` | so with `misfire: all`, and at least so many later ones had come too |
 | `catch-up-window` | found later than `catch_up_window` and than `misfire_grace` |
 | `overlap` | the job must not overlap, and another run of it was under way or waited before it |
 | `deleted`, `superseded` | an offer was asked back, and the version that holds then is a deletion, or has no such due time |
+
+A version that was read only after the due time lists what had been decided as taken; such a reason is true, too, by the version
+that held before it was read.
 
 *Late* counts from the start that `jitter` puts off. What ran although it had to be passed over: `spite.py`.
 """
@@ -52,7 +55,6 @@ def check_passing(log: Log, expected: dict[str, Expected]) -> Iterator[Violation
 
 def _wrong_reason(known: Expected, dues: list[int], chain: list[Placed[Run]]) -> str:
     run = chain[-1].record
-    holding = known.holding(run.due_ms)
     if run.reason == "overlap":  # whether another run was in the way is looked at where overlaps are counted
         spans = [span for span in known.spans if span.version.version >= run.job.version]
         skips = run.command or any(span.version.definition.overlap == Overlap.SKIP for span in spans)
@@ -60,17 +62,25 @@ def _wrong_reason(known: Expected, dues: list[int], chain: list[Placed[Run]]) ->
     if run.reason in ("deleted", "superseded"):
         if len(chain) < 2:
             return f"skipped as {run.reason}, though it was never offered"
-        deleted = holding is not None and holding.version.change == Change.DELETED
         if run.reason == "deleted":
+            deleted = any(span.version.change == Change.DELETED for span in _held(known, run))
             return "" if deleted else "skipped as deleted, but the job was not deleted then"
-        superseded = holding is not None and not deleted and not holding.has(run.due_ms)
+        superseded = any(span.version.change != Change.DELETED and not span.has(run.due_ms) for span in _held(known, run))
         return "" if superseded else "skipped as superseded, but the version that holds then has this due time"
     if run.reason == "paused":
-        held = (holding, known.owner.get(run.due_ms))  # a later version may list it as taken: it was decided under the one before
-        paused = any(span is not None and span.version.paused for span in held)
+        paused = any(span.version.paused for span in _held(known, run))
         return "" if paused else "skipped as paused, but the job was not paused then"
     span = known.number(run.job.version)
     return _late_reason(span, dues, run.reason, run.due_ms, run.leader_ms)
+
+
+def _held(known: Expected, run: Run) -> list[Span]:
+    """The version that holds at its due time; and if that one lists it as taken, the one that held when it was decided."""
+    holding = known.holding(run.due_ms)
+    if holding is None or run.due_ms not in holding.version.taken:
+        return [holding] if holding is not None else []
+    before = [span for span in known.spans if span.start <= run.due_ms and span.version.leader_ms <= run.leader_ms]
+    return [holding, *before[-1:]]
 
 
 def _wrong_summary(known: Expected, dues: list[int], placed: Placed[Summary]) -> str:
