@@ -27,7 +27,7 @@ from dueline.scheduler.kafka import client
 from dueline.scheduler.kafka.broker import EmbeddedBroker
 from dueline.scheduler.kafka.doubt import STATISTICS_MS
 from tests.broker import BrokerKind
-from tests.integration.kafka.support import DEADLINE_S, Site, fence, joined, position_of, record, site_on, until
+from tests.integration.kafka.support import DEADLINE_S, Site, fence, joined, position_of, record, site_on, stand_still, until
 
 ROUNDS = 40
 
@@ -189,7 +189,7 @@ def test_t12_a_commit_that_took_too_long_is_doubtful_and_the_other_of_the_pair_s
     timers: list[threading.Timer] = []
 
     def freeze(_: object) -> None:
-        os.kill(own_broker.pid, signal.SIGSTOP)
+        stand_still(own_broker.pid)
         timers.append(threading.Timer(4.0, os.kill, (own_broker.pid, signal.SIGCONT)))  # a busy machine commits a second later
         timers[0].start()
 
@@ -214,7 +214,7 @@ def test_t12_a_commit_that_is_never_answered_is_doubtful(own_site: Site, own_bro
     writer = own_site.writer(transaction_timeout_s=3.0, doubt_bound_s=1.0)
 
     def freeze(_: object) -> None:
-        os.kill(own_broker.pid, signal.SIGSTOP)
+        stand_still(own_broker.pid)
 
     try:
         with pytest.raises(Doubtful, match="not answered for"):

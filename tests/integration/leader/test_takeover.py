@@ -30,6 +30,8 @@ from tests.integration.leader.rig import RealWrite, Rig, Watch, WritersWrapped
 from tests.integration.leader.wrapped import Lagging, LossyKafka, WithoutKey
 
 DEADLINE_S = 20.0
+SESSION_S = 10.0
+"""Where generations are counted: a busy machine lets a session of one second lapse, and a member joins again."""
 
 
 def test_l3_t22_a_refused_barrier_leaves_no_leader_and_no_barrier(rig: Rig) -> None:
@@ -72,7 +74,7 @@ def test_l4_t9_the_term_grows_though_the_generation_restarts(rig: Rig, broker: T
     """Given a group that was deleted between two leaders, then generations restart and terms do not."""
     ledger = rig.ledger()
     for round_ in (1, 2, 3):
-        with rig.scheduler():
+        with rig.scheduler(session_timeout_s=SESSION_S):
             _wait_for_term(ledger, round_)
         _delete_group(broker, rig.namespace.scheduler_group)
     generations = [barrier.generation for barrier in ledger.barriers()]
@@ -86,10 +88,10 @@ def test_l4_t10_the_term_grows_though_the_group_changed_its_protocol(rig: Rig, b
     """Given a group that a member of the other protocol used between two leaders, then generations restart and terms do not."""
     ledger = rig.ledger()
     for round_ in (1, 2):
-        with rig.scheduler():
+        with rig.scheduler(session_timeout_s=SESSION_S):
             _wait_for_term(ledger, round_)
         _visit_by_the_other_protocol(rig, broker)
-    with rig.scheduler():
+    with rig.scheduler(session_timeout_s=SESSION_S):
         _wait_for_term(ledger, 3)
     terms = list(dict.fromkeys(ledger.terms()))
     assert len(terms) == 3

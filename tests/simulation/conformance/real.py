@@ -19,6 +19,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from dueline.scheduler.kafka.broker import EmbeddedBroker
 from proof.faults.links import Links, Weather
 from proof.faults.wire import END_TXN, Way, request_of
+from tests.integration.kafka.support import stand_still
 from tests.simulation.conformance.bench import DEADLINE_S, Bench
 
 ALL: Final = "all"
@@ -69,7 +70,7 @@ class Child:
         return json.loads(line)
 
     def freeze(self) -> None:
-        os.kill(self._process.pid, signal.SIGSTOP)
+        stand_still(self._process.pid)
 
     def thaw(self) -> None:
         os.kill(self._process.pid, signal.SIGCONT)
