@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the Kafka that tests run against: embedded (default), testcontainers, or external "
         "(DUELINE_BOOTSTRAP_SERVERS); the default can be set by DUELINE_TEST_BROKER",
     )
+
+
+def pytest_configure() -> None:
+    """A job in the background is handed down that Ctrl-C is ignored, and would hand it to the processes that tests interrupt."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
