@@ -120,6 +120,7 @@ class GroupCommit:
             self._silence.end(topics_of(write))
         if written.over:
             self.end(written.over)
+            answer_landed(written)
         for write in reversed(written.again):
             if self._over:
                 settle(write, AttemptClosed(f"incarnation {self.incarnation} is over: {self._over}"))
@@ -217,18 +218,16 @@ class GroupCommit:
         stands = standing(records, self.incarnation)
         landed = [write for write in batch if identity(write) in stands]
         again = [write for write in batch if identity(write) not in stands]
-        silent: set[str] = set()
-        if isinstance(error, Aborted):
-            again = refuse_produced(again, error, suspects(batch, error))
-            silent = unanswered(error, batch)
         survivor = self._writer.survivor()
         log.info("incarnation %s: read back, %d of %d records stand; %s", self.incarnation, len(landed), len(batch),
                  "going on with one producer" if survivor else "no producer is left",
                  extra={"action": "worker.doubt-resolved"})  # fmt: skip
-        if survivor is None:  # who waits must not begin a step that nobody can record any more
-            for write in landed:
-                settle(write, AttemptClosed(f"incarnation {self.incarnation} is over: {error}"))
+        if survivor is None:
             return Written(incarnation=self.incarnation, landed=landed, again=again, over=str(error))
+        silent: set[str] = set()
+        if isinstance(error, Aborted):
+            again = refuse_produced(again, error, suspects(batch, error))
+            silent = unanswered(error, batch)
         for write in landed:
             settle(write)
         doubtful, self._writer = self._writer, survivor
@@ -312,6 +311,12 @@ def settle(write: Write, error: BaseException | None = None) -> None:
         resolve(write.answer, error)
     except InvalidStateError:
         log.debug("claim %s: step %s was answered before", write.id, write.name)
+
+
+def answer_landed(written: Written) -> None:
+    """When all is over: only after the lease was revoked, or who waited begins a step that nobody can record any more."""
+    for write in written.landed:
+        settle(write)
 
 
 def resolve(answer: Future[None], error: BaseException | None) -> None:

@@ -34,6 +34,7 @@ from dueline.workers.events import (
 )
 from dueline.workers.incarnation import Incarnation
 from dueline.workers.logclock import LogClock
+from dueline.workers.loop import answer_landed
 from dueline.workers.offers import Offers, Seek
 from dueline.workers.registry import Registry
 from dueline.workers.settings import WorkerSettings
@@ -184,11 +185,14 @@ class Worker:
                 self.claims.written(write.id)
         incarnation = self.incarnations.get(event.incarnation)
         if incarnation is None:  # it was lost while this was on its way
+            if event.over:
+                answer_landed(event)
             for write in event.again:
                 self.acts.refuse(write)
             return ()
+        decisions = self._lose(incarnation, event.over) if event.over else ()
         incarnation.commits.answered(event)
-        return self._lose(incarnation, event.over) if event.over else ()
+        return decisions
 
     def _ended(self, event: HandlerEnded) -> None:
         self.claims.ended(event.id)

@@ -110,6 +110,30 @@ def test_an_incarnation_without_a_survivor_is_over_and_comes_back(cluster: Kafka
     assert [one.claim for one in last.claims] == [claim.claim]  # so that the leader fences it without waiting for silence
 
 
+def test_once_a_step_stands_that_its_last_producer_wrote_no_other_one_begins(
+    cluster: Kafka, space: Namespace, script: Script
+) -> None:
+    watched, third, ended = Watched(cluster), threading.Event(), threading.Event()
+    watched.pair.on_over = lambda: third.wait(0.5)  # a handler that goes on is quicker
+
+    def menu(ctx: Context) -> None:
+        try:
+            for name in ("one", "two"):
+                watched.pair.next = "after"
+                ctx.step(name, lambda: None)
+            ctx.step("three", third.set)
+        finally:
+            ended.set()
+
+    with running(watched, space, {"menu": menu}):
+        old = script.ready("w1")
+        script.grant(script.claimed(script.offer()))
+        script.heartbeat(lambda one: one.incarnation == old.incarnation and one.state == WorkerState.LOST)
+        assert ended.wait(20)
+    assert not third.is_set()
+    assert [step.name for step in script.all(Step)] == ["one", "two"]
+
+
 @pytest.mark.parametrize("how", ["producers", "signal"])
 def test_a_fenced_incarnation_drops_all_and_comes_back_as_another(
     cluster: Kafka, space: Namespace, script: Script, how: str

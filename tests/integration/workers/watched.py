@@ -32,9 +32,11 @@ Answer = Callable[[Delivered | None, str], None]
 
 @dataclass
 class Trouble:
-    """What a kind of writer ("claim" or "pair") shall meet at its next write: "after" | "before" the commit, "aborted"."""
+    """What a kind of writer ("claim" or "pair") shall meet at its next write: "after" | "before" the commit, "aborted".
+    `on_over`: called in the task that learns that no producer is left."""
 
     next: str = ""
+    on_over: Callable[[], object] = lambda: None
     gate: threading.Event = field(default_factory=threading.Event)
     waiting: threading.Event = field(default_factory=threading.Event)
     writes: list[list[list[Outgoing]]] = field(default_factory=list)
@@ -155,6 +157,7 @@ class WatchedWriter:
         """The inner pair goes on: to the worker it is the producer that had no part in the doubt."""
         assert self._over
         if not self._left:
+            self._trouble.on_over()
             return None
         self._handed_on = True
         return WatchedWriter(self._trouble, self._inner, self._left - 1)
