@@ -13,8 +13,8 @@ And so each failure of an attempt, whatever became of the run: `timeout` only if
 long; `steps_expired` only if the retention of `steps` ran out; the others only of a handler that fails then, or, for an exception
 in one that does not, with a fault on its process or on a broker in the time of the attempt (`blame.py`). An `interrupted` attempt
 needs a process that was ended or (a lapsed lease) such a fault, a `snooze` a handler that asks for it. An incarnation is fenced
-only if it had said that it stopped, its process ended, or a fault was on it, on a broker or on a scheduler in the time before; of
-one that gave up by itself, before it took no more work or in the time that a call may go unanswered before that.
+only if it had said that it stopped, its process ended, or a fault was on it, on a broker or on a scheduler in the time before; or
+if it gave up (`giving_up.py`), and a fault on it or on a broker may have kept the answer away.
 
 No attempt outlasts its `timeout`: the worker ends one that has not ended so long after it began, by its own clock. From its begin
 to its end as the worker tells, and from the call of its first step to the effect of its last by the harness's clock, it takes no
@@ -30,10 +30,11 @@ from typing import Final
 from dueline.schemas.command import Command, CommandKind
 from dueline.schemas.ledger import Fence
 from dueline.schemas.run import Run, RunState
-from dueline.schemas.work import Heartbeat, Outcome, WorkerState
+from dueline.schemas.work import Outcome, WorkerState
 from proof.checker.attempts import Attempt, attempts_of, fences_of, was_lost
+from proof.checker.giving_up import givings_up
 from proof.checker.processes import of_worker
-from proof.checker.reading import Letter, Log, Placed, records
+from proof.checker.reading import Letter, Log, Placed
 from proof.checker.waits import BUG
 from proof.history.acts import STARVED, Conduct, Effect, Role
 from proof.history.verdict import Kind, Violation
@@ -260,9 +261,8 @@ def _fences(log: Log, fences: dict[str, Placed[Fence]]) -> Iterator[Violation]:
     """Nobody is fenced in peace. The end of a process counts from its last heartbeat on, however late a leader noticed."""
     bounds, lives = log.history.bounds, log.history.noted.lives
     schedulers = {life.process for life in lives if life.role == Role.SCHEDULER}
-    beats = list(records(log, "workers", Heartbeat))
-    heard = {beat.record.incarnation: beat for beat in beats}
-    turned = {beat.record.incarnation: beat for beat in reversed(beats) if beat.record.state != WorkerState.RUNNING}
+    heard = {beat.record.incarnation: beat for beat in log.beats}
+    givings = givings_up(log)
     for incarnation, placed in fences.items():
         at = placed.entry.append_ms
         if at > log.history.judged_ms:
@@ -274,11 +274,13 @@ def _fences(log: Log, fences: dict[str, Placed[Fence]]) -> Iterator[Violation]:
         if stopped and placed.record.reason == HELD_RUNS:
             continue
         since = at - 2 * bounds.worker_timeout_ms - max([bounds.session_ms, *(life.session_ms for life in lives)]) - skew
-        if last is not None and last.record.state == WorkerState.LOST:  # no more work, once an answer had not come
-            since = min(since, turned[incarnation].entry.append_ms - bounds.call_ms - bounds.worker_timeout_ms - skew)
         quiet = min(since, last.entry.append_ms - skew) if last is not None else since
         ended = any(life.process in processes and quiet <= life.ended_ms <= at + skew for life in lives)
         began = any(life.role == Role.SCHEDULER and since <= life.began_ms <= at for life in lives)
-        if not ended and not began and not log.blame.explains({*processes, *schedulers}, since, at + skew):
+        given = givings.get(incarnation)
+        waited = given is not None and log.blame.explains(
+            processes, given.missed_ms - given.call_ms - bounds.worker_timeout_ms - skew, given.missed_ms + skew
+        )
+        if not ended and not began and not waited and not log.blame.explains({*processes, *schedulers}, since, at + skew):
             what = f"the incarnation {incarnation} was fenced ({placed.record.reason}), and nothing had happened to its process"
             yield Violation(kind=Kind.UNEXPLAINED, subject=incarnation, what=what, evidence=placed.where)

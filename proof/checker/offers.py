@@ -104,7 +104,7 @@ def _signals(log: Log) -> Iterator[Violation]:
 
 
 def _registered(log: Log) -> Iterator[Violation]:
-    beats: dict[str, Heartbeat] = {placed.record.incarnation: placed.record for placed in records(log, "workers", Heartbeat)}
+    beats: dict[str, Heartbeat] = {placed.record.incarnation: placed.record for placed in log.beats}
     if not beats or not log.whole("workers"):
         return
     for key, chain in log.runs.items():

@@ -75,9 +75,10 @@ def _wrong_reason(known: Expected, dues: list[int], chain: list[Placed[Run]]) ->
 
 
 def _held(known: Expected, run: Run) -> list[Span]:
-    """The version that holds at its due time; and if that one lists it as taken, the one that held when it was decided."""
+    """The version that holds at its due time; and if that one was read later and lists it as taken, the one that held before."""
     holding = known.holding(run.due_ms)
-    if holding is None or run.due_ms not in holding.version.taken:
+    read_later = holding is not None and holding.version.leader_ms > run.leader_ms >= run.due_ms
+    if holding is None or not read_later or run.due_ms not in holding.version.taken:
         return [holding] if holding is not None else []
     before = [span for span in known.spans if span.start <= run.due_ms and span.version.leader_ms <= run.leader_ms]
     return [holding, *before[-1:]]

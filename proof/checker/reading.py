@@ -15,7 +15,7 @@ from dueline.schemas.errors import ContractError, DecodeError
 from dueline.schemas.job import Job, JobVersion
 from dueline.schemas.ledger import Barrier, Fence, Positions
 from dueline.schemas.run import Run, Summary
-from dueline.schemas.work import AttemptEvent, Step
+from dueline.schemas.work import AttemptEvent, Heartbeat, Step
 from proof.checker.blame import Blame
 from proof.checker.skew import Skew
 from proof.history.acts import Effect
@@ -123,6 +123,11 @@ class Log:
         for placed in self.steps:
             found[placed.record.run, placed.record.name].append(placed)
         return dict(found)
+
+    @cached_property
+    def beats(self) -> list[Placed[Heartbeat]]:
+        """Heartbeats; those of one incarnation in order."""
+        return records(self, "workers", Heartbeat)
 
     @cached_property
     def effects(self) -> dict[str, list[Effect]]:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from dueline.schemas.run import Run, RunState
 from dueline.schemas.work import EventKind, Outcome, Step
 from proof.checker.again import cause
+from proof.checker.giving_up import GivingUp, givings_up, waited_ms
 from proof.checker.reading import Log, Placed, place
 from proof.history.acts import Conduct, Effect
 from proof.history.verdict import Kind, Violation
@@ -43,6 +44,7 @@ class Doing:
     effects: list[Effect]
     records: list[Placed[Step]]
     conduct: Conduct
+    givings: dict[str, GivingUp]
 
     @property
     def last(self) -> Run:
@@ -69,11 +71,12 @@ def check_steps(log: Log) -> Iterator[Violation]:
                 yield Violation(kind=Kind.UNEXPLAINED, subject=key, what=what, evidence=placed.where)
     produced = _produced(log)
     yield from _unasked(log)
+    givings = givings_up(log)
     for key, chain in log.runs.items():
         if chain[0].record.due_ms > judged:
             continue
         conduct = log.history.noted.conducts.get(chain[-1].record.job.handler, Conduct())
-        doing = Doing(key, chain, sorted(effects[key], key=lambda effect: effect.at_ms), records[key], conduct)
+        doing = Doing(key, chain, sorted(effects[key], key=lambda effect: effect.at_ms), records[key], conduct, givings)
         yield from _named(doing)
         yield from _after_the_end(log, doing)
         yield from _once(log, doing)
@@ -90,12 +93,13 @@ def executions(log: Log) -> tuple[int, tuple[tuple[str, int], ...]]:
     firsts: dict[tuple[str, str], Effect] = {}
     again: Counter[str] = Counter()
     count = 0
+    givings = givings_up(log)
     for effect in sorted(log.history.noted.effects, key=lambda each: each.at_ms):
         if effect.step and effect.due_ms <= log.history.judged_ms:
             count += 1
             first = firsts.setdefault((effect.run, effect.step), effect)
             if first is not effect:
-                again[cause(log.history, log.blame, first, effect) or "none"] += 1
+                again[_cause(log, givings, first, effect) or "none"] += 1
                 firsts[effect.run, effect.step] = effect
     return count, tuple(sorted(again.items()))
 
@@ -149,6 +153,10 @@ def _after_the_end(log: Log, doing: Doing) -> Iterator[Violation]:
             yield _of(Kind.UNEXPLAINED, doing.key, what, effect)
 
 
+def _cause(log: Log, givings: dict[str, GivingUp], first: Effect, again: Effect) -> str:
+    return cause(log.history, log.blame, first, again, waited_ms=waited_ms(log, givings, first))
+
+
 def _once(log: Log, doing: Doing) -> Iterator[Violation]:
     first_record: dict[str, Placed[Step]] = {}
     for placed in doing.records:
@@ -170,7 +178,7 @@ def _once(log: Log, doing: Doing) -> Iterator[Violation]:
                 earlier = record.record.attempt
                 what = f"step {step!r} happened in attempt {effect.attempt}, though attempt {earlier} had recorded it"
                 yield _of(Kind.DOUBLED, doing.key, what, effect)
-            elif number and not cause(log.history, log.blame, effects[number - 1], effect):
+            elif number and not _cause(log, doing.givings, effects[number - 1], effect):
                 yield _of(Kind.DOUBLED, doing.key, f"step {step!r} happened again, and no fault explains it", effect)
             attempts.add(effect.attempt)
 

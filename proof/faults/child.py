@@ -39,6 +39,8 @@ class Child(Process):
         self.environ = dict(environ)
         self.session_ms = 0
         """Noted with each life: a session time-out that is not the run's."""
+        self.call_ms = 0
+        """The same: how long its transactions may go without an answer."""
         self._nursery, self._notes = home.nursery, home.notes
         self._noted = True
         self._born_at = 0
@@ -53,7 +55,7 @@ class Child(Process):
         self._noted = False
         life = Life(
             process=self.name, role=self.role, pid=self.pid, began_ms=now_ms(), ended_ms=-1, how="runs",
-            session_ms=self.session_ms,
+            session_ms=self.session_ms, call_ms=self.call_ms,
         )  # fmt: skip
         self._notes.began(life)
 

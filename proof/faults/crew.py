@@ -15,7 +15,7 @@ from proof.faults.child import Child, Home, how_ended
 from proof.faults.clock import now_ms
 from proof.faults.plan import NAMESPACE, QUEUE, Plan
 from proof.faults.trouble import Ended
-from proof.history.acts import Role
+from proof.history.acts import Role, call_ms
 
 log = logging.getLogger(__name__)
 
@@ -85,8 +85,11 @@ class Crew:
             "--worker-timeout", f"{plan.worker_timeout_s:g}", "--drain-timeout", f"{DRAIN_S:g}",
             *(f"--handler={handler}={handlers.MODULE}:{handler}" for handler in HANDLERS),
         ]  # fmt: skip
-        environ = {**self._environ(name, name), entry.WORKER_ENVIRONMENT: json.dumps(plan.worker_fields)}
-        return Child(name, Role.WORKER, self._home, arguments, environ)
+        fields = {"transaction_timeout_s": plan.worker_transaction_s}
+        environ = {**self._environ(name, name), entry.WORKER_ENVIRONMENT: json.dumps(fields)}
+        child = Child(name, Role.WORKER, self._home, arguments, environ)
+        child.call_ms = call_ms(plan.worker_transaction_s)
+        return child
 
     def _environ(self, name: str, door: str) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("DUELINE_", "PROOF_"))}

@@ -10,8 +10,6 @@ NAMESPACE: Final = "proof"
 QUEUE: Final = "default"
 PARTITIONS: Final = 4
 SESSION_S: Final = 1.0
-WORKER_CALL_S: Final = 4.0
-"""Transaction time-out of the workers, and so how long a call of theirs may go unanswered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +43,7 @@ class Plan:
             "resign_pause_s": 4.0, "fresh_heartbeat_s": 1.5,
         }
     )  # fmt: skip
-    worker_fields: dict[str, object] = field(default_factory=lambda: {"transaction_timeout_s": WORKER_CALL_S})
+    worker_transaction_s: float = 4.0
 
     @property
     def moves_broker_clocks(self) -> bool:

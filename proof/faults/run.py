@@ -20,7 +20,7 @@ from proof.faults.effects import read_effects
 from proof.faults.handlers import conducts
 from proof.faults.kinds.table import chosen
 from proof.faults.operator import end_forgotten
-from proof.faults.plan import NAMESPACE, PARTITIONS, QUEUE, WORKER_CALL_S, Plan
+from proof.faults.plan import NAMESPACE, PARTITIONS, QUEUE, Plan
 from proof.faults.recorder import partitions_of, read_log
 from proof.faults.trouble import troubles
 from proof.faults.workload import Workload
@@ -161,7 +161,6 @@ def record(world: World, began_ms: int, judged_ms: int) -> History:
             skew_ms=SKEW_MS,
             worker_timeout_ms=round(plan.worker_timeout_s * 1000),
             session_ms=round(plan.session_s * 1000),
-            call_ms=round(WORKER_CALL_S * 1000),
         ),
     )
 

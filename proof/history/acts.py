@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+ABORT_S: Final = 5.0
+"""How long a worker waits for the answer to an abort."""
 STARVED: Final = "machine-starved"
 """Kind of a note that is no fault: the machine gave no process a turn for that long. Nobody brought it about, but it explains
 what came late."""
@@ -82,7 +84,8 @@ class Role(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
     """One life of a process. `ended_ms` -1: it still ran at the end. `how`: "exit 0", "SIGKILL", ... `session_ms`: a scheduler's
-    session time-out, where it is not the one of the bounds."""
+    session time-out, where it is not the one of the bounds. `call_ms`: how long a worker's transaction may go without an answer
+    until it gives up (`call_ms`); 0 not known."""
 
     process: str
     role: Role
@@ -91,6 +94,12 @@ class Life:
     ended_ms: int
     how: str
     session_ms: int = 0
+    call_ms: int = 0
+
+
+def call_ms(transaction_s: float) -> int:
+    """Of a worker with this transaction time-out: it waits for the commit, and then for the abort."""
+    return round((transaction_s + ABORT_S) * 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +107,12 @@ class Bounds:
     """What may be expected of this run, in milliseconds. `lateness_ms`: how long after its due time (or after the end of the
     faults that stood in the way) a run has its first record at the latest. `skew_ms`: how far any two clocks that stamp this
     history were ever apart, but for what a fault says of a broker's clock (`shift_ms`). `worker_timeout_ms`, `session_ms`:
-    settings of the processes, of all that say nothing else of themselves. `call_ms`: how long a call of a worker's transaction
-    may go unanswered at the most; 0 not known."""
+    settings of the processes, of all that say nothing else of themselves."""
 
     lateness_ms: int
     skew_ms: int
     worker_timeout_ms: int
     session_ms: int
-    call_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

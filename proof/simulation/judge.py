@@ -73,7 +73,6 @@ def history_of(
             skew_ms=skew_ms,
             worker_timeout_ms=round(sizes.worker_timeout_s * 1000),
             session_ms=round(sizes.session_s * 1000),
-            call_ms=round(max(times.transaction_s for times in sizes.workers.values()) * 1000),
         ),
     )
 

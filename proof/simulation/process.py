@@ -93,6 +93,8 @@ class Process:
         self.life: Life | None = None
         self.wanted = False
         self.restart_s = 1.0
+        self.call_ms = 0
+        """Noted with each life."""
         self.skew_ms = self.drift = self.drift_from_s = 0.0
 
     # -- what can be done to it ------------------------------------------------------------------------------------------
@@ -193,8 +195,9 @@ class Process:
     def note(self, life: Life, ended_ms: int, how: str) -> LifeNote:
         """The life as a history tells it."""
         return LifeNote(
-            process=self.name, role=self.role, pid=life.pid, began_ms=life.began_ms, ended_ms=ended_ms, how=how
-        )
+            process=self.name, role=self.role, pid=life.pid, began_ms=life.began_ms, ended_ms=ended_ms, how=how,
+            call_ms=self.call_ms,
+        )  # fmt: skip
 
     def thread_broke(self, thread: object, error: BaseException) -> None:
         """An exception that nobody caught ended a thread."""

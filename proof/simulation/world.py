@@ -22,7 +22,7 @@ from dueline.schemas.codec import decode_as
 from dueline.schemas.ledger import POSITIONS_KEY, Positions
 from dueline.schemas.topics import Cleanup, Namespace, catalogue
 from proof.history.acts import Life as LifeNote
-from proof.history.acts import Noted, Role
+from proof.history.acts import Noted, Role, call_ms
 from proof.history.history import History
 from proof.simulation.archive import Archive
 from proof.simulation.broker.cluster import Cluster
@@ -97,7 +97,7 @@ class World:
         for name, times in sizes.schedulers.items():
             self._scheduler(name, times)
         for name, times in sizes.workers.items():
-            self._add(name, Role.WORKER, self._programs.worker(times))
+            self._add(name, Role.WORKER, self._programs.worker(times)).call_ms = call_ms(times.transaction_s)
         self.faults = Faults(
             Stage(
                 kernel=self.kernel, cluster=self.cluster, wires=Wires(self.network, list(brokers), setup.seed),

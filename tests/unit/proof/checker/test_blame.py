@@ -51,12 +51,19 @@ def test_a_step_that_was_under_way_when_heartbeats_failed_is_explained_from_its_
     assert found == ("cut" if began_ms >= 0 else "")
 
 
-@pytest.mark.parametrize(("call_s", "explains"), [(20, True), (1, False)])
-def test_an_answer_that_a_fault_kept_away_is_missed_when_its_call_times_out(call_s: int, explains: bool) -> None:
-    made = history(fault("w1"))
-    made = replace(made, bounds=replace(made.bounds, call_ms=1_000 * call_s))
-    later_ms = START_MS + 20_000
-    assert bool(cause(made, Blame(made), effect("w1", later_ms), effect("w1", later_ms + 1_000))) is explains
+@pytest.mark.parametrize(
+    ("target", "waited_ms", "explains"),
+    [
+        ("w1", 19_000 - BOUNDS.skew_ms, True),
+        ("w1", 19_000 - BOUNDS.skew_ms - 1, False),
+        ("b1", 19_000 - BOUNDS.skew_ms, True),
+        ("w2", 19_000 - BOUNDS.skew_ms, False),  # it missed no answer
+    ],
+)
+def test_an_answer_that_a_fault_kept_away_is_missed_so_much_later(target: str, waited_ms: int, explains: bool) -> None:
+    made = history(fault(target))
+    first, again = effect("w1", START_MS + 20_000), effect("w2", START_MS + 21_000)
+    assert bool(cause(made, Blame(made), first, again, waited_ms=waited_ms)) is explains
 
 
 @pytest.mark.parametrize("target", ["s1", "w3", "s1>b1", "", "machine"])

@@ -9,7 +9,7 @@ import pytest
 from dueline.schemas.codec import encode
 from dueline.schemas.ledger import Fence
 from dueline.schemas.topics import Namespace
-from dueline.schemas.work import Heartbeat
+from dueline.schemas.work import Heartbeat, HeldClaim
 from proof.checker.check import check
 from proof.history.acts import Fault, Life, Role
 from proof.history.entry import Entry
@@ -34,15 +34,16 @@ def after(seconds: float) -> int:
     return START_MS + round(seconds * 1000)
 
 
-def heard(state: str) -> Heartbeat:
-    return Heartbeat(incarnation=INCARNATION, worker="w9", queue="default", home=0, state=state, seq=1, slots=1)
+def heard(state: str, *, claims: bool = False) -> Heartbeat:
+    held = [HeldClaim(run="daily@2027-01-15T08:00:00Z", attempt=1, claim=1, state="running")] if claims else []
+    return Heartbeat(incarnation=INCARNATION, worker="w9", queue="default", home=0, state=state, seq=1, slots=1, claims=held)
 
 
-def fenced(*beats: tuple[int, str], ended_ms: int, reason: str) -> History:
+def fenced(*beats: tuple[int, str], ended_ms: int, reason: str, claims: bool = False) -> History:
     """`beats`: when it was heard, and its state."""
     history = calm(0)
     at_ms = history.judged_ms
-    records: list[tuple[str, Heartbeat | Fence, int]] = [(NAMES.workers, heard(state), ms) for ms, state in beats]
+    records: list[tuple[str, Heartbeat | Fence, int]] = [(NAMES.workers, heard(state, claims=claims), ms) for ms, state in beats]
     fence = Fence(
         incarnation=INCARNATION, worker="w9", queue="default", home=0, phase="intent", reason=reason,
         term=1, generation=1, leader_ms=at_ms,
@@ -79,17 +80,22 @@ def test_only_of_one_that_stopped_it_is_true_that_it_stopped(state: str, asked: 
 
 
 @pytest.mark.parametrize(
-    ("state", "call_s", "asked"),
+    ("said_s", "state", "call_s", "claims", "reason", "asked"),
     [
-        ("lost", 4.0, False),  # a commit was not answered from then on, and so it took no more work at 7 s
-        ("lost", 1.0, True),  # that was long over
-        ("draining", 4.0, True),  # it gave nothing up
+        (8.5, "lost", 4.0, False, "it gave up", False),  # an answer did not come from 2 s on, and so it took no more work at 7 s
+        (8.5, "lost", 1.0, False, "it gave up", True),  # that was long over
+        (8.5, "draining", 4.0, False, "it gave up", True),  # it gave nothing up
+        (8.5, "lost", 4.0, True, "it gave up", True),  # it holds a run: what it missed it missed now
+        (8.5, "lost", 4.0, False, "no heartbeat", True),  # it was not asked
+        (9.2, "lost", 4.0, False, "it gave up", True),  # only when it had been fenced
     ],
 )
-def test_one_that_gave_up_had_waited_for_an_answer_before(state: str, call_s: float, asked: bool) -> None:
-    history = fenced((after(7), "draining"), (after(8.5), state), ended_ms=-1, reason="it gave up")
-    fault = Fault(kind="endtxn-answer-lost", target="w9", began_ms=after(2), ended_ms=after(3))
-    noted = replace(history.noted, faults=(*history.noted.faults, fault))
-    bounds = replace(history.bounds, call_ms=round(call_s * 1000))
-    found = check(replace(history, noted=noted, bounds=bounds)).violations
+def test_one_that_gave_up_had_waited_for_an_answer_before(
+    said_s: float, state: str, call_s: float, claims: bool, reason: str, asked: bool
+) -> None:
+    history = fenced((after(7), "draining"), (after(said_s), state), ended_ms=-1, reason=reason, claims=claims)
+    fault = Fault(kind="endtxn-answer-lost", target="w9", began_ms=after(1), ended_ms=after(2))
+    lives = (replace(life, call_ms=round(call_s * 1000)) if life.process == "w9" else life for life in history.noted.lives)
+    noted = replace(history.noted, faults=(*history.noted.faults, fault), lives=tuple(lives))
+    found = check(replace(history, noted=noted)).violations
     assert any(each.kind is Kind.UNEXPLAINED and each.subject == INCARNATION for each in found) is asked

@@ -1,0 +1,59 @@
+"""Incarnations that gave up by themselves: an answer to one of their transactions had not come in time.
+
+Such a one says `lost` in its last heartbeat, and is fenced for that. One that holds nothing by then had said before, when it
+began to drain, that it takes no more work: that is when it had missed the answer. What kept the answer away is looked for from
+`Life.call_ms` before that on. Who says `lost` only after it was fenced, or was fenced for something else, did not give up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dueline.schemas.run import RunState
+from dueline.schemas.work import WorkerState
+from proof.checker.attempts import fences_of
+from proof.checker.processes import of_worker
+from proof.checker.reading import Log
+from proof.history.acts import Effect
+
+GAVE_UP: Final = "it gave up"
+"""The ground of its fence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivingUp:
+    """`missed_ms`: when the answer was missed, at the latest; `call_ms`: how long it had been waited for."""
+
+    missed_ms: int
+    call_ms: int
+
+
+def givings_up(log: Log) -> dict[str, GivingUp]:
+    """By incarnation."""
+    fences = fences_of(log)
+    drains: dict[str, int] = {}
+    found: dict[str, GivingUp] = {}
+    for placed in log.beats:
+        beat, at = placed.record, placed.entry.append_ms
+        if beat.state != WorkerState.RUNNING:
+            drains.setdefault(beat.incarnation, at)
+        fence = fences.get(beat.incarnation)
+        if beat.state != WorkerState.LOST or beat.incarnation in found or fence is None or fence.record.reason != GAVE_UP:
+            continue
+        if at > fence.entry.append_ms + log.skew.at(at, fence.entry.append_ms):
+            continue
+        processes = of_worker(log.history, beat.worker)
+        call_ms = max((life.call_ms for life in log.history.noted.lives if life.process in processes), default=0)
+        found[beat.incarnation] = GivingUp(missed_ms=at if beat.claims else drains[beat.incarnation], call_ms=call_ms)
+    return found
+
+
+def waited_ms(log: Log, givings: dict[str, GivingUp], effect: Effect) -> int:
+    """How long the incarnation that was granted the effect's attempt waited for an answer before it gave up; 0 if it did not."""
+    for placed in log.runs.get(effect.run, ()):
+        run = placed.record
+        if (run.state, run.attempt) == (RunState.RUNNING, effect.attempt):
+            given = givings.get(run.incarnation)
+            return given.call_ms if given is not None else 0
+    return 0
