@@ -13,7 +13,8 @@ pid in its barrier ("host:pid").
   is no take-over.
 - `leaderless_ms`: for each change of terms, from the fault (or the old term's last record, if that is later) to the barrier.
 
-Causes are figures for the report; no violation rests on them.
+Where a broker's clock was moved, nothing is measured: the barriers are stamped by it. Causes are figures for the report; no
+violation rests on them.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ def take_overs(history: History, terms: Sequence[Term]) -> tuple[tuple[TakeOver,
         last_ms = max(placed.entry.append_ms for placed in old.records)
         barrier_ms = new.barrier.entry.append_ms
         skew_ms = skew.at(last_ms, barrier_ms)
+        if skew_ms > history.bounds.skew_ms:
+            continue
         life = _life(history.noted.lives, old.barrier.record.process, last_ms)
         session_ms = max(history.bounds.session_ms, life.session_ms if life is not None else 0)
         fault, own = _end(blame, life, last_ms, barrier_ms, session_ms, skew_ms)

@@ -9,14 +9,14 @@
     setting         {replay, machine, versions: {name: version}}; `{seed}` in `replay` stands for a history's seed
     figures         sums over all histories:
         histories, judged_ms, faults, due_times, runs, runs_by_state: {state: n}
-        missed: faults that were tried and took no effect, which are none of `faults`
+        no_effect: faults that were tried and took no effect, which are none of `faults`
         starved, starved_ms: how often, and how long altogether, the machine gave no process a turn; no fault, and counted as none
         violations: {kind: n}, each kind of `proof.history.verdict.Kind`, zeros included
         lateness: {count, p50_ms, p95_ms, p99_ms, max_ms} or null; nearest rank
         lateness_histogram: [{from_ms, to_ms, n}], [from, to), null where there is no edge
         lateness_bounds_ms: the bounds of the histories, each once
         steps_executed, steps_again, kills_in_flight, leaderless_ms
-    faults_by_kind  [{kind, n, missed, total_ms, steps_again}]
+    faults_by_kind  [{kind, n, no_effect, total_ms, steps_again}]
     take_overs      [{cause, session_ms, aim_ms, count, p50_ms, p95_ms, p99_ms, max_ms, took_ms: [..], outliers: [
                       {title, seed, since_began_ms, took_ms, meanwhile: [..]}]}]
     violations      [{title, seed, kind, subject, what, evidence}], all of them
@@ -64,7 +64,7 @@ def figures_of(sums: Figures) -> Json:
         "histories": sums.histories,
         "judged_ms": sums.judged_ms,
         "faults": sums.faults,
-        "missed": sums.missed,
+        "no_effect": sums.no_effect,
         "starved": sums.starved,
         "starved_ms": sums.starved_ms,
         "due_times": sums.due_times,
@@ -90,7 +90,9 @@ def spread_of(spread: Spread) -> Json:
 
 def kind_of(kind: KindOfFault) -> Json:
     """A kind of fault."""
-    return {"kind": kind.kind, "n": kind.count, "missed": kind.missed, "total_ms": kind.total_ms, "steps_again": kind.again}
+    return {
+        "kind": kind.kind, "n": kind.count, "no_effect": kind.no_effect, "total_ms": kind.total_ms, "steps_again": kind.again,
+    }  # fmt: skip
 
 
 def take_overs_of(group: TakeOvers) -> Json:

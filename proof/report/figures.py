@@ -26,11 +26,11 @@ ORDERLY: Final = ("sigterm", "term", "rolling", "drain")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindOfFault:
     """`again`: second effects of steps that the checker puts down to this kind. `total_ms`: summed length of its faults.
-    `missed`: how many more were tried and took no effect."""
+    `no_effect`: how many more were tried and took no effect."""
 
     kind: str
     count: int
-    missed: int
+    no_effect: int
     total_ms: int
     again: int
 
@@ -72,14 +72,14 @@ class Found:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """Sums over all histories. `judged_ms`: judged time, from each history's beginning to its last judged due time. `starved`:
-    how often the machine stood still, for `starved_ms` altogether; that is no fault and counts as none. `missed`: faults that
+    how often the machine stood still, for `starved_ms` altogether; that is no fault and counts as none. `no_effect`: faults that
     were tried and took no effect, which count as none, too. `troubles`: what is wrong beside the records of the histories, and
     breaks them; `notes`: what is told and breaks nothing; a line each, with the history's title."""
 
     histories: int
     judged_ms: int
     faults: int
-    missed: int
+    no_effect: int
     starved: int
     starved_ms: int
     due_times: int
@@ -128,7 +128,7 @@ def figures(pairs: Sequence[Pair]) -> Figures:
         histories=len(pairs),
         judged_ms=sum(max(0, history.judged_ms - history.began_ms) for history, _ in pairs),
         faults=len(faults),
-        missed=len(injected) - len(faults),
+        no_effect=len(injected) - len(faults),
         starved=len(starved),
         starved_ms=sum(one.ended_ms - one.began_ms for one in starved),
         due_times=sum(verdict.due_times for verdict in verdicts),
@@ -164,16 +164,16 @@ def by_kind(violations: Iterable[Violation]) -> dict[Kind, int]:
 def kinds_of_faults(faults: Sequence[Fault], again: Sequence[tuple[str, int]]) -> tuple[KindOfFault, ...]:
     """Most frequent first. A kind that only the checker names has a row too, with no fault."""
     counts = Counter(fault.kind for fault in faults if fault.struck)
-    missed = Counter(fault.kind for fault in faults if not fault.struck)
+    no_effect = Counter(fault.kind for fault in faults if not fault.struck)
     total_ms: Counter[str] = Counter()
     for fault in faults:
         total_ms[fault.kind] += max(0, fault.ended_ms - fault.began_ms) if fault.struck else 0
     repeated: Counter[str] = Counter()
     for kind, count in again:
         repeated[kind] += count
-    names = sorted({*counts, *missed, *repeated}, key=lambda kind: (-counts[kind], kind))
+    names = sorted({*counts, *no_effect, *repeated}, key=lambda kind: (-counts[kind], kind))
     return tuple(
-        KindOfFault(kind=kind, count=counts[kind], missed=missed[kind], total_ms=total_ms[kind], again=repeated[kind])
+        KindOfFault(kind=kind, count=counts[kind], no_effect=no_effect[kind], total_ms=total_ms[kind], again=repeated[kind])
         for kind in names
     )
 

@@ -65,8 +65,8 @@ def headline(sums: Figures) -> Markup:
         element("li", element("b", number(count)), name, class_="broken" if broken else None) for name, count, broken in tiles
     ]
     rows = [("faults", number(sums.faults), "injected and noted by the harness, each with its time")]
-    if sums.missed:
-        rows.append(("struck nothing", number(sums.missed), "faults that were tried and took no effect; they count as none"))
+    if sums.no_effect:
+        rows.append(("struck nothing", number(sums.no_effect), "faults that were tried and took no effect; they count as none"))
     rows.append(
         ("due times", number(sums.due_times), "computed by the checker from the published jobs with its own schedule evaluation")
     )
@@ -138,8 +138,8 @@ def faults(sums: Figures) -> Markup:
     """By kind."""
     if not sums.kinds:
         return section("Faults", element("p", "None was injected."))
-    rows = [(kind.kind, number(kind.count), number(kind.missed), duration(kind.total_ms)) for kind in sums.kinds]
-    rows.append(("all", number(sums.faults), number(sums.missed), duration(sum(kind.total_ms for kind in sums.kinds))))
+    rows = [(kind.kind, number(kind.count), number(kind.no_effect), duration(kind.total_ms)) for kind in sums.kinds]
+    rows.append(("all", number(sums.faults), number(sums.no_effect), duration(sum(kind.total_ms for kind in sums.kinds))))
     return section(
         "Faults",
         how(

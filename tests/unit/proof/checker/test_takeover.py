@@ -8,7 +8,7 @@ import pytest
 
 from dueline.schemas.ledger import Barrier
 from proof.checker.check import check
-from proof.history.acts import Fault
+from proof.history.acts import Fault, Life, Role
 from proof.history.history import History
 from tests.unit.proof.checker.edit import LEDGER, doubled, places_of
 from tests.unit.proof.checker.world import START_MS, World, job, kill_leader, lead
@@ -66,3 +66,12 @@ def test_barriers_in_whose_term_nothing_was_decided_are_counted() -> None:
     place = [place for place, _ in places_of(made, LEDGER, Barrier)][-1]
     twice = check(doubled(made, LEDGER, place))
     assert (twice.terms, twice.terms_unled) == (3, 1)
+
+
+@pytest.mark.parametrize(("target", "measured"), [("s1", True), ("b1", False)])
+def test_while_a_brokers_clock_is_wrong_none_is_measured(target: str, measured: bool) -> None:
+    fault = Fault(kind="clock-step", target=target, began_ms=START_MS + 500, ended_ms=START_MS + 900, shift_ms=3_000)
+    life = Life(process="b1", role=Role.BROKER, pid=99, began_ms=START_MS, ended_ms=-1, how="")
+    made = with_faults(fault)
+    made = replace(made, noted=replace(made.noted, lives=(*made.noted.lives, life)))
+    assert bool(told(made)) is measured

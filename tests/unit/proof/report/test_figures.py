@@ -58,8 +58,8 @@ def test_several_runs_add_up() -> None:
 def test_a_fault_that_struck_nothing_is_counted_apart() -> None:
     told = history((), [fault("cut", BEGAN, 500), replace(fault("cut", BEGAN, 700), struck=False), fault("kill-leader", BEGAN)])
     sums = figures([(told, verdict(take_overs=(take_over("kill-leader", BEGAN, 9_000),)))])
-    assert (sums.faults, sums.missed) == (2, 1)
-    assert [(kind.kind, kind.count, kind.missed, kind.total_ms) for kind in sums.kinds] == [
+    assert (sums.faults, sums.no_effect) == (2, 1)
+    assert [(kind.kind, kind.count, kind.no_effect, kind.total_ms) for kind in sums.kinds] == [
         ("cut", 1, 1, 500), ("kill-leader", 1, 0, 0),
     ]  # fmt: skip
     assert sums.take_overs[0].outliers[0].meanwhile == ("cut s1", "kill-leader s1")
@@ -148,7 +148,8 @@ def test_the_document_has_its_shape() -> None:
     assert bins[0] == {"from_ms": None, "to_ms": 0, "n": 0}
     assert [one["n"] for one in bins if one["n"]] == [1, 1, 1]
     assert said["figures"] == {
-        "histories": 1, "judged_ms": 60_000, "faults": 1, "missed": 0, "starved": 0, "starved_ms": 0, "due_times": 5, "runs": 3,
+        "histories": 1, "judged_ms": 60_000, "faults": 1, "no_effect": 0, "starved": 0, "starved_ms": 0,
+        "due_times": 5, "runs": 3,
         "runs_by_state": {"dispatched": 1, "failed": 1, "succeeded": 1},
         "violations": {
             "missed": 0, "doubled": 0, "early": 0, "late": 0, "unexplained": 0, "lost": 0, "order": 0, "limit": 0,
@@ -156,7 +157,7 @@ def test_the_document_has_its_shape() -> None:
         "lateness": {"count": 3, "p50_ms": 12, "p95_ms": 1_310, "p99_ms": 1_310, "max_ms": 1_310},
         "lateness_bounds_ms": [10_000], "steps_executed": 4, "steps_again": 1, "kills_in_flight": 1, "leaderless_ms": 1_300,
     }  # fmt: skip
-    assert said["faults_by_kind"] == [{"kind": "kill-leader", "n": 1, "missed": 0, "total_ms": 0, "steps_again": 1}]
+    assert said["faults_by_kind"] == [{"kind": "kill-leader", "n": 1, "no_effect": 0, "total_ms": 0, "steps_again": 1}]
     assert said["take_overs"] == [{
         "cause": "kill-leader", "session_ms": 1_000, "aim_ms": 2_000, "count": 1, "p50_ms": 1_300, "p95_ms": 1_300,
         "p99_ms": 1_300, "max_ms": 1_300, "took_ms": [1_300], "outliers": [],

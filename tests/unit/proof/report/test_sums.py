@@ -87,7 +87,7 @@ Written = tuple[dict[str, Any], dict[str, Table], str]
 
 def test_the_document_is_the_sum_of_its_runs(pairs: list[tuple[History, Verdict]], written: Written) -> None:
     figures, verdicts = written[0]["figures"], [found for _, found in pairs]
-    assert (figures["faults"], figures["missed"], figures["starved"]) == (4, 1, 1)
+    assert (figures["faults"], figures["no_effect"], figures["starved"]) == (4, 1, 1)
     for name in ("due_times", "runs", "steps_executed", "kills_in_flight", "leaderless_ms"):
         assert figures[name] == sum(getattr(found, name) for found in verdicts), name
     assert figures["steps_again"] == sum(count for found in verdicts for _, count in found.steps_again) == 4
@@ -103,7 +103,7 @@ def test_the_headline_says_what_the_document_says(written: Written) -> None:
     data, tables, _ = written
     figures = data["figures"]
     shown = {name: value for name, value, _ in tables["The figures"][1:]}
-    expected = {"faults": figures["faults"], "struck nothing": figures["missed"], "due times": figures["due_times"],
+    expected = {"faults": figures["faults"], "struck nothing": figures["no_effect"], "due times": figures["due_times"],
                 "runs": figures["runs"], **figures["violations"],
                 **{f"runs {state}": count for state, count in figures["runs_by_state"].items()}}  # fmt: skip
     assert shown == {name: number(value) for name, value in expected.items()}
@@ -112,7 +112,8 @@ def test_the_headline_says_what_the_document_says(written: Written) -> None:
 def test_faults_and_steps_again_by_kind_add_up_on_the_page(written: Written) -> None:
     data, tables, _ = written
     rows = [
-        [kind["kind"], number(kind["n"]), number(kind["missed"]), duration(kind["total_ms"])] for kind in data["faults_by_kind"]
+        [kind["kind"], number(kind["n"]), number(kind["no_effect"]), duration(kind["total_ms"])]
+        for kind in data["faults_by_kind"]
     ]
     *shown, last = tables["Faults by kind"][1:]
     assert shown == rows
