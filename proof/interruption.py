@@ -1,12 +1,18 @@
-"""Ctrl-C and SIGTERM end a command of the proof in order: no traceback, no process left, exit code 130."""
+"""Ctrl-C and SIGTERM end a command of the proof in order: no traceback, no process left, exit code 130. So does a reader that
+goes away (`| head`), with 141: neither code is one that says what came of the proof."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 INTERRUPTED: Final = 130
 """The exit code, as of a shell's command that SIGINT ended."""
+UNREAD: Final = 141
+"""The same of SIGPIPE."""
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -21,3 +27,14 @@ def interrupted(*_: object) -> NoReturn:
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def exit_code(main: Callable[[], int]) -> int:
+    """Of a command, whoever reads its output."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the interpreter complains at its end
+        return UNREAD
+    return code

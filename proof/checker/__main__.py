@@ -16,6 +16,7 @@ from proof.checker.check import check
 from proof.checker.trouble import CannotJudge
 from proof.history.store import StoreError, load
 from proof.history.verdict import Verdict
+from proof.interruption import exit_code
 
 SHOWN = 50
 """Violations that are printed; the JSON has all."""
@@ -23,8 +24,14 @@ SHOWN = 50
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit code."""
-    parser = argparse.ArgumentParser(prog="python -m proof.checker", description="Judge a stored history.")
-    parser.add_argument("folder", type=Path, help="where proof.history.store.save put it")
+    parser = argparse.ArgumentParser(
+        prog="python -m proof.checker", description="Judge a stored history.",
+        epilog="exit codes: 0 it holds; 1 it is broken, or tells of a trouble; 2 it cannot be judged, or no due time was; "
+        "130 interrupted",
+    )  # fmt: skip
+    parser.add_argument(
+        "folder", type=Path, help="the folder `history` of a run of `make faults`, or what `proof.simulation --save` wrote"
+    )
     parser.add_argument("--json", action="store_true", help="the whole verdict as JSON")
     options = parser.parse_args(arguments)
     try:
@@ -95,4 +102,4 @@ def _part(ordered: list[int], share: float) -> int | str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

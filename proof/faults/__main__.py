@@ -88,11 +88,18 @@ def done(plan: Plan, screen: Screen) -> int:
 def parse(arguments: list[str] | None) -> tuple[Plan, bool]:
     """What was asked for, and whether only JSON is printed. Ends the process with NOT_DONE for what cannot be done."""
     parser = argparse.ArgumentParser(prog="python -m proof.faults", description=__doc__)
-    parser.add_argument("--faults", type=int, default=100, help="how many")
-    parser.add_argument("--seed", type=int, help="decides all chance; default: a random one, which is printed")
-    parser.add_argument("--nodes", type=int, choices=(1, 3), default=1, help="brokers")
-    parser.add_argument("--kinds", default="", help=f"only these, with commas between: {', '.join(TABLE)}")
-    parser.add_argument("--session", type=float, default=SESSION_S, help="session time-out of the schedulers, seconds")
+    parser.add_argument("--faults", type=int, default=100, help="how many (default 100)")
+    parser.add_argument(
+        "--seed", type=int, help="decides kinds, targets and workload, not the millisecond; default: a random one, printed"
+    )
+    parser.add_argument("--nodes", type=int, choices=(1, 3), default=1, help="brokers (default 1)")
+    parser.add_argument(
+        "--kinds", help=f"only these, with commas between: {', '.join(TABLE)}. Those of a broker's clock run only if named, and "
+        "need libfaketime (DUELINE_FAKETIME)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--session", type=float, default=SESSION_S, help=f"session time-out of the schedulers, seconds (default {SESSION_S:g})"
+    )
     parser.add_argument(
         "--apart", type=float, default=0.0, metavar="SECONDS",
         help="one fault at a time, that long after one leads again and another stands by: for take-over times",
@@ -103,6 +110,8 @@ def parse(arguments: list[str] | None) -> tuple[Plan, bool]:
     given = parser.parse_args(arguments)
     if given.faults < 1 or not 1 <= given.session <= LONGEST_SESSION_S or not 0 <= given.apart < math.inf:
         parser.error(f"--faults is at least 1, --session from 1 to {LONGEST_SESSION_S:g}, --apart not below 0")
+    if given.kinds is not None and not given.kinds.strip(","):
+        parser.error("--kinds names none: leave it out for all of them")
     plan = plan_of(given)
     if not given.again and holds_a_run(plan.out):
         parser.error(f"{plan.out} holds a finished run: give another --out, or --again to lose that run")
@@ -117,7 +126,7 @@ def plan_of(given: argparse.Namespace) -> Plan:
     """What was asked for."""
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
     out = given.out or (PLACE / str(seed) if given.again else free_place(PLACE, seed))
-    kinds = tuple(name for name in given.kinds.split(",") if name)
+    kinds = tuple(name for name in (given.kinds or "").split(",") if name)
     return Plan(
         faults=given.faults, seed=seed, nodes=given.nodes, kinds=kinds, out=out.absolute(), session_s=given.session,
         apart_s=given.apart, schedulers=3 if given.nodes == 3 else 2,

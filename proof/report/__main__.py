@@ -20,6 +20,7 @@ from proof.checker.check import check
 from proof.checker.trouble import CannotJudge
 from proof.history.history import History
 from proof.history.store import REST, StoreError, load
+from proof.interruption import exit_code
 from proof.report.figures import Pair, figures
 from proof.report.setting import REPLAY, this_setting
 from proof.report.summary import print_summary
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (StoreError, CannotJudge) as error:
         print(f"proof.report: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"proof.report: the report cannot be written to {options.out}: {error.strerror}", file=sys.stderr)
         return 2
@@ -89,4 +92,4 @@ def histories(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

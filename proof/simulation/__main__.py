@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import math
 import os
 import signal
 import sys
@@ -19,13 +18,21 @@ from pathlib import Path
 from typing import Final
 
 from proof.history.store import prepare
-from proof.interruption import INTERRUPTED, SIGNALS, heed_interruptions
+from proof.interruption import INTERRUPTED, SIGNALS, exit_code, heed_interruptions
 from proof.simulation.plan import Profile
+from proof.simulation.plan_check import wrong_with
 from proof.simulation.runner import HASH_SEED, Report, replay_command, run_many, taken_out, totals
 from proof.simulation.setup import Setup
 from proof.simulation.shrink import shrunk
 
 HELD, BROKEN, NOTHING = 0, 1, 2
+EPILOG: Final = """exit codes: 0 every world held; 1 one broke the promise; 2 there was nothing to do or to judge; 130 interrupted
+
+  python -m proof.simulation --seeds 1..100 --profile brutal         a hundred hours, a fault every 20 s
+  python -m proof.simulation --seeds 7 --log info --save /tmp/seven  one world, watched; judge it with proof.checker
+  python -m proof.simulation --setup "$(cat FILE)" --rule L7         a kept plan, with a rule taken out"""
+MOST: Final = 1_000
+"""Hours of one world, and times the usual load: beyond that it is a slip of the pen."""
 LEVELS: Final = ("debug", "info", "warning", "error")
 
 
@@ -63,17 +70,26 @@ def _code(failed: bool, due_times: int) -> int:
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m proof.simulation", description="Simulated worlds, one a seed.")
-    parser.add_argument("--seeds", type=_seeds, default="1..10", metavar="A..B", help="seeds, or one of them")
-    parser.add_argument("--hours", type=_positive, default=1.0, help="virtual hours of faults in each")
-    parser.add_argument("--profile", type=Profile, choices=list(Profile), default=Profile.ROUGH)
-    parser.add_argument("--load", type=_positive, default=1.0, help="1: about 400 runs an hour")
-    parser.add_argument("--setup", type=_setup, metavar="JSON", help="one world as a failing run prints it, instead of seeds")
-    parser.add_argument("--rule", type=_rule, default="", help="a rule of the design to take out, as a control")
-    parser.add_argument("--jobs", type=_jobs, default=os.cpu_count() or 1, help="worlds at a time")
-    parser.add_argument("--json", action="store_true", help="the figures of all as JSON")
+    parser = argparse.ArgumentParser(
+        prog="python -m proof.simulation", description="Simulated worlds, one a seed.", epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--seeds", type=_seeds, default="1..10", metavar="A..B", help="seeds, or one of them (default 1..10)")
+    what.add_argument("--setup", type=_setup, metavar="JSON", help="one world as a failing run prints it, instead of seeds")
+    parser.add_argument("--hours", type=_bounded, default=1.0, help="virtual hours of faults in each (default 1)")
+    parser.add_argument(
+        "--profile", type=Profile, choices=list(Profile), default=Profile.ROUGH,
+        help="no fault, one every 300, 75 (default) or 20 s",
+    )  # fmt: skip
+    parser.add_argument("--load", type=_bounded, default=1.0, help="1: about 400 runs an hour (default)")
+    parser.add_argument("--rule", type=_rule, default="", help="a rule of the design to take out, as a control: L7, W3, ...")
+    parser.add_argument("--jobs", type=_jobs, default=os.cpu_count() or 1, help="worlds at a time (default: one a processor)")
+    parser.add_argument("--json", action="store_true", help="the figures of all as JSON, and nothing else")
     parser.add_argument("--shrink", metavar="FOLDER", type=Path, help="write each failing plan there, as small as it gets")
-    parser.add_argument("--log", type=_level, metavar="LEVEL", help="print the processes' log lines of the first world")
+    parser.add_argument(
+        "--log", type=_level, metavar="LEVEL", help=f"print the processes' log lines of the first world: {', '.join(LEVELS)}"
+    )
     parser.add_argument("--save", metavar="FOLDER", type=Path, help="write the first world's history there")
     options = parser.parse_args(arguments)
     for name in ("shrink", "save"):
@@ -110,11 +126,11 @@ def _seeds(text: str) -> range:
     return seeds
 
 
-def _positive(text: str) -> float:
+def _bounded(text: str) -> float:
     with _refused(f"{text!r} is no number"):
         value = float(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not more than 0: nothing to prove")
+    if not 0 < value <= MOST:
+        raise argparse.ArgumentTypeError(f"{text} is not more than 0 (nothing to prove) and at most {MOST}")
     return value
 
 
@@ -136,8 +152,10 @@ def _setup(text: str) -> Setup:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         why = f"no field {error}" if isinstance(error, KeyError) else str(error)
         raise argparse.ArgumentTypeError(f"not the setup of a world: {why}") from error
-    _positive(str(setup.hours))
-    _positive(str(setup.load))
+    _bounded(str(setup.hours))
+    _bounded(str(setup.load))
+    if wrong_with(setup):
+        raise argparse.ArgumentTypeError(f"not the setup of a world: {wrong_with(setup)}")
     return setup
 
 
@@ -224,4 +242,4 @@ def command() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(command())
+    sys.exit(exit_code(command))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,14 @@ from proof.checker import __main__ as checker
 from proof.history.store import load, save
 from proof.simulation import __main__ as command
 from proof.simulation.judge import judged
+from proof.simulation.plan_check import wrong_with
 from proof.simulation.runner import Report
 from proof.simulation.setup import Setup
 from tests.unit.proof.checker.histories import calm
+
+
+def plan(fault: str) -> str:
+    return f'{{"seed": 1, "hours": 1, "profile": "calm", "plan": [{"{" + fault + "}" if fault else ""}]}}'
 
 
 @pytest.mark.parametrize(
@@ -22,8 +28,8 @@ from tests.unit.proof.checker.histories import calm
         (["--seeds", "5..1"], "argument --seeds: '5..1' has no seed: nothing to prove"),
         (["--seeds", "a"], "argument --seeds: 'a' is neither a number nor A..B"),
         (["--seeds", "1.."], "argument --seeds: '1..' is neither"),
-        (["--hours", "0"], "argument --hours: 0 is not more than 0: nothing to prove"),
-        (["--hours", "-1"], "argument --hours: -1 is not more than 0: nothing to prove"),
+        (["--hours", "0"], "argument --hours: 0 is not more than 0 (nothing to prove)"),
+        (["--hours", "-1"], "argument --hours: -1 is not more than 0 (nothing to prove)"),
         (["--hours", "nan"], "argument --hours: nan is not more"),
         (["--load", "0"], "argument --load: 0 is not more"),
         (["--setup", "{"], "argument --setup: no JSON"),
@@ -31,6 +37,14 @@ from tests.unit.proof.checker.histories import calm
         (["--setup", "[]"], "argument --setup: not the setup of a world"),
         (["--setup", '{"seed": 1, "hours": 1, "profile": "calm", "plan": [{"kind": "flood"}]}'], "'flood' is not a valid"),
         (["--setup", '{"seed": 1, "hours": 0, "profile": "calm", "plan": []}'], "0.0 is not more than 0"),
+        (["--hours", "1e30"], "argument --hours: 1e30 is not more than 0 (nothing to prove) and at most 1000"),
+        (["--setup", plan('"kind": "kill", "at_s": 9, "target": "s9"')], "plan[0] (kill): no process 's9': this seed has s1, s2"),
+        (["--setup", plan('"kind": "cut", "at_s": 9, "target": "s1"')], "plan[0] (cut): no link 's1': PROCESS>BROKER"),
+        (["--setup", plan('"kind": "broker-kill", "at_s": 9, "target": "9"')], "plan[0] (broker-kill): no broker '9'"),
+        (["--setup", plan('"kind": "failpoint", "at_s": 9, "target": "s1", "act": "zz"')], "plan[0] (failpoint): no act 'zz'"),
+        (["--setup", plan('"kind": "kill", "at_s": "x", "target": "s1"')], "plan[0] (kill): at_s 'x' is no number"),
+        (["--setup", plan('"kind": "kill", "at_s": -5, "target": "s1"')], "plan[0] (kill): at_s -5 is no number from 0 on"),
+        (["--setup", plan(""), "--seeds", "3"], "argument --seeds: not allowed with argument --setup"),
         (["--rule", "L99"], "argument --rule: no rule 'L99'; there are L1, "),
         (["--jobs", "0"], "argument --jobs: 0 is not at least 1"),
         (["--jobs", "two"], "argument --jobs: 'two' is no number"),
@@ -81,3 +95,11 @@ def test_what_a_process_may_not_do_is_kept_with_the_history(tmp_path: Path, caps
     assert load(tmp_path).noted.troubles == found.findings
     assert checker.main([str(tmp_path)]) == 1
     assert "BROKEN: 1 trouble\n  trouble: w1: a thread ended with ValueError" in capsys.readouterr().out
+
+
+def test_every_kept_plan_can_strike() -> None:
+    folder = Path(__file__).parents[2] / "simulation"
+    kept = [*folder.glob("controls/*.json"), *folder.glob("regressions/*.json")]
+    assert kept
+    wrong = {path.name: wrong_with(Setup.from_json(json.loads(path.read_text()))) for path in kept}
+    assert [name for name, found in wrong.items() if found] == []
