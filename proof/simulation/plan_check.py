@@ -14,6 +14,8 @@ ON_PROCESSES: Final = frozenset({
     K.KILL, K.TERM, K.FREEZE, K.STICK, K.HANG, K.FAILPOINT, K.CLOCK_STEP, K.CLOCK_DRIFT, *MEDDLING,
 })  # fmt: skip
 ON_BROKERS: Final = frozenset({K.BROKER_KILL, K.BROKER_FREEZE, K.BROKER_CLOCK_STEP, K.BROKER_CLOCK_DRIFT})
+USER: Final = "user"
+"""The client that publishes the workload."""
 ACTS: Final = ("kill", "freeze", "stick")
 WORDS: Final = frozenset(word for words in PLACES.values() for word in words)
 
@@ -35,9 +37,9 @@ def _wrong_with(fault: Planned, cast: Cast) -> str:
             return f"{name} {number!r} is no number" + ("" if name == "value" else " from 0 on")
     processes, brokers = [*cast.schedulers, *cast.workers], [str(broker) for broker in cast.brokers]
     if fault.kind in LINKS:
-        process, to, broker = fault.target.partition(">")
-        there = process in processes and bool(to) and broker in (*brokers, "*")
-        return "" if there else f"no link {fault.target!r}: PROCESS>BROKER, of {', '.join(processes)} and {', '.join(brokers)}, *"
+        client, to, broker = fault.target.partition(">")
+        there = client in (*processes, USER) and bool(to) and broker in (*brokers, "*")
+        return "" if there else f"no link {fault.target!r}: CLIENT>BROKER, of {', '.join([*processes, USER, *brokers])} and *"
     if fault.kind in ON_PROCESSES and fault.target not in processes:
         return f"no process {fault.target!r}: this seed has {', '.join(processes)}"
     if fault.kind in ON_BROKERS and fault.target not in brokers:

@@ -39,7 +39,7 @@ def plan(fault: str) -> str:
         (["--setup", '{"seed": 1, "hours": 0, "profile": "calm", "plan": []}'], "0.0 is not more than 0"),
         (["--hours", "1e30"], "argument --hours: 1e30 is not more than 0 (nothing to prove) and at most 1000"),
         (["--setup", plan('"kind": "kill", "at_s": 9, "target": "s9"')], "plan[0] (kill): no process 's9': this seed has s1, s2"),
-        (["--setup", plan('"kind": "cut", "at_s": 9, "target": "s1"')], "plan[0] (cut): no link 's1': PROCESS>BROKER"),
+        (["--setup", plan('"kind": "cut", "at_s": 9, "target": "s1"')], "plan[0] (cut): no link 's1': CLIENT>BROKER"),
         (["--setup", plan('"kind": "broker-kill", "at_s": 9, "target": "9"')], "plan[0] (broker-kill): no broker '9'"),
         (["--setup", plan('"kind": "failpoint", "at_s": 9, "target": "s1", "act": "zz"')], "plan[0] (failpoint): no act 'zz'"),
         (["--setup", plan('"kind": "kill", "at_s": "x", "target": "s1"')], "plan[0] (kill): at_s 'x' is no number"),
