@@ -63,18 +63,18 @@ def _wrong_reason(known: Expected, dues: list[int], chain: list[Placed[Run]]) ->
         if len(chain) < 2:
             return f"skipped as {run.reason}, though it was never offered"
         if run.reason == "deleted":
-            deleted = any(span.version.change == Change.DELETED for span in _held(known, run))
+            deleted = any(span.version.change == Change.DELETED for span in held_by(known, run))
             return "" if deleted else "skipped as deleted, but the job was not deleted then"
-        superseded = any(span.version.change != Change.DELETED and not span.has(run.due_ms) for span in _held(known, run))
+        superseded = any(span.version.change != Change.DELETED and not span.has(run.due_ms) for span in held_by(known, run))
         return "" if superseded else "skipped as superseded, but the version that holds then has this due time"
     if run.reason == "paused":
-        paused = any(span.version.paused for span in _held(known, run))
+        paused = any(span.version.paused for span in held_by(known, run))
         return "" if paused else "skipped as paused, but the job was not paused then"
     span = known.number(run.job.version)
     return _late_reason(span, dues, run.reason, run.due_ms, run.leader_ms)
 
 
-def _held(known: Expected, run: Run) -> list[Span]:
+def held_by(known: Expected, run: Run) -> list[Span]:
     """The version that holds at its due time; and if that one was read later and lists it as taken, the one that held before."""
     holding = known.holding(run.due_ms)
     read_later = holding is not None and holding.version.leader_ms > run.leader_ms >= run.due_ms

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -137,21 +134,6 @@ def until(probe: Callable[[], T | None], what: str, deadline_s: float = DEADLINE
         if value is not None:
             return value
     raise AssertionError(f"{what}: not within {deadline_s} s")
-
-
-def stand_still(pid: int) -> None:
-    """SIGSTOP, and until no thread of it runs: on a busy machine another one may answer a request before the signal is taken."""
-    os.kill(pid, signal.SIGSTOP)
-    tasks = Path(f"/proc/{pid}/task")
-
-    def still() -> bool | None:
-        try:
-            states = {(task / "stat").read_text().rpartition(")")[2].split()[0] for task in tasks.iterdir()}
-        except (FileNotFoundError, ProcessLookupError):  # a thread has just ended
-            return None
-        return states == {"T"} or None
-
-    until(still, "all its threads stand still")
 
 
 def returns(call: Callable[[], object], within_s: float) -> bool:

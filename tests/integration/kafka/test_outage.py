@@ -61,7 +61,7 @@ def test_everything_waits_for_the_broker_and_goes_on_by_itself(
     until(lambda: True if member.poll(0.2, 10)[0] is None else None, "the member knows that it fell out")
     assert reader.poll(0.2, 10) == []
     assert contact.contacted().until_s < died
-    reports: list[Delivered | None] = []  # it is given up after DELIVERY_S: the refusals above took long enough
+    reports: list[Delivered | None] = []  # sent last: it is given up after DELIVERY_S
     plain.send(record(own_site.ns.runs, b"2"), lambda delivered, _: reports.append(delivered))
 
     own_broker.start()

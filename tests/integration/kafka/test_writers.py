@@ -27,7 +27,8 @@ from dueline.scheduler.kafka import client
 from dueline.scheduler.kafka.broker import EmbeddedBroker
 from dueline.scheduler.kafka.doubt import STATISTICS_MS
 from tests.broker import BrokerKind
-from tests.integration.kafka.support import DEADLINE_S, Site, fence, joined, position_of, record, site_on, stand_still, until
+from tests.integration.kafka.support import DEADLINE_S, Site, fence, joined, position_of, record, site_on, until
+from tests.standstill import stand_still
 
 ROUNDS = 40
 

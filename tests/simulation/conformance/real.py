@@ -19,8 +19,8 @@ from confluent_kafka import KafkaException, TopicPartition
 from dueline.scheduler.kafka.broker import EmbeddedBroker
 from proof.faults.links import Links, Weather
 from proof.faults.wire import END_TXN, Way, request_of
-from tests.integration.kafka.support import stand_still
 from tests.simulation.conformance.bench import DEADLINE_S, Bench
+from tests.standstill import stand_still
 
 ALL: Final = "all"
 """The links' name for every client."""
