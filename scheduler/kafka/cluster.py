@@ -61,6 +61,7 @@ class KafkaCluster:
             topic=topic,
             session_timeout_s=session_timeout_s or self.minimum_session_s(),
             max_poll_interval_s=max_poll_interval_s,
+            watchdog=self._watchdog,
         )
 
     def check_group(self, group: str, topic: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -23,11 +23,13 @@ from .config import KafkaConfig
 from .errors import ConfigError, NotAuthorized
 from .outage import AWAY, Outage
 from .reader import received, unavailable
+from .watchdog import Watchdog
 
 log = logging.getLogger(__name__)
 
 SLICE_S: Final = 0.05  # a rebalance served inside a wait is reported this late at most
 COMMITTED_S: Final = 5.0
+CLOSE_S: Final = 20.0  # it takes one answer; a hang lasts for ever
 SYNC_MS: Final = 3_000  # by so much SyncGroup may outlast the session, and the request time-out must not end it sooner
 
 
@@ -43,10 +45,12 @@ class KafkaGroupReader:
         topic: str,
         session_timeout_s: float,
         max_poll_interval_s: float,
+        watchdog: Watchdog | None = None,
     ) -> None:
         self._name = name
         self._group = group
         self._topic = topic
+        self._watchdog = watchdog
         self._outage = Outage(name)
         self._held: frozenset[Partition] = frozenset()
         self._assignment: Assignment | None = None
@@ -111,7 +115,8 @@ class KafkaGroupReader:
                 raise unavailable(f"seek in {partition}", exception) from None
 
     def close(self) -> None:
-        """Leave the group."""
+        """Leave the group. The client can hang in it, if a rebalance is served while its group ends (librdkafka #4041): then
+        the watchdog ends the process."""
         if not self._held:
             # The client's own close leaves the group only if it holds a partition: without this, the next rebalance would
             # wait for a standby that is gone until its session ends.
@@ -119,7 +124,8 @@ class KafkaGroupReader:
                 self._consumer.unsubscribe()
         self._assignment = None
         self._held = frozenset()
-        self._consumer.close()
+        with self._watchdog.guard(f"leaving the group {self._group}", CLOSE_S) if self._watchdog is not None else nullcontext():
+            self._consumer.close()
 
     # --- callbacks, served inside poll --------------------------------------------------------------------------------
 

@@ -12,9 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from dueline.scheduler.kafka.broker import EmbeddedBroker
 from proof.faults.links import Links, Weather
@@ -115,6 +117,11 @@ class Copy:
         return int(struct.unpack_from(">h", answer, at)[0])
 
 
+def _close(consumer: Consumer) -> None:
+    with suppress(KafkaException, RuntimeError):  # closed by the scenario
+        consumer.close()
+
+
 class RealBench(Bench):
     """`embedded`: needed by scenarios that stop the broker, `links` by those that meddle."""
 
@@ -173,10 +180,9 @@ class RealBench(Bench):
         for child in self._children:
             child.close()
         for consumer in self.consumers:
-            try:
-                consumer.close()
-            except (KafkaException, RuntimeError):
-                continue  # closed by the scenario
+            closing = threading.Thread(target=partial(_close, consumer), daemon=True)
+            closing.start()
+            closing.join(DEADLINE_S)  # the client can hang in it (docs/kafka.md); what the scenario saw stands
         for producer in self.producers:
             producer.purge()
         self.producers.clear()
