@@ -49,7 +49,7 @@ def deposed(site: Site) -> tuple[KafkaGroupReader, Assignment]:
 
 
 def test_t1_metadata_of_a_member_that_fell_out_is_never_captured_and_the_broker_would_accept_it(site: Site) -> None:
-    member = site.member()
+    member = site.member(session_timeout_s=6.0)  # a busy machine does not end it
     before = joined(member, partitions=1)
     assert isinstance(member, KafkaGroupReader)
     join_for(site, before.member)
