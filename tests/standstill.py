@@ -15,6 +15,11 @@ ENDED: Final = frozenset("XZ")
 def stand_still(pid: int) -> None:
     """SIGSTOP, and until no thread of it runs: on a busy machine another one may answer a request before the signal is taken."""
     os.kill(pid, signal.SIGSTOP)
+    await_still(pid)
+
+
+def await_still(pid: int) -> None:
+    """Until no thread of it runs, whoever stopped it."""
     end = time.monotonic() + DEADLINE_S
     while not states(pid) <= {"T", *ENDED}:
         assert time.monotonic() < end, f"process {pid} does not stand still"

@@ -154,8 +154,8 @@ def _setup(text: str) -> Setup:
         raise argparse.ArgumentTypeError(f"not the setup of a world: {why}") from error
     _bounded(str(setup.hours))
     _bounded(str(setup.load))
-    if wrong_with(setup):
-        raise argparse.ArgumentTypeError(f"not the setup of a world: {wrong_with(setup)}")
+    if wrong := wrong_with(setup):
+        raise argparse.ArgumentTypeError(f"not the setup of a world: {wrong}")
     return setup
 
 

@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from proof.simulation.plan import PLACES, Cast, FaultKind, Planned
+from proof.simulation.process import Action
 from proof.simulation.setup import Setup, Sizes
 from proof.simulation.wires import LINKS, MEDDLING
 
@@ -16,7 +17,7 @@ ON_PROCESSES: Final = frozenset({
 ON_BROKERS: Final = frozenset({K.BROKER_KILL, K.BROKER_FREEZE, K.BROKER_CLOCK_STEP, K.BROKER_CLOCK_DRIFT})
 USER: Final = "user"
 """The client that publishes the workload."""
-ACTS: Final = ("kill", "freeze", "stick")
+ACTS: Final = tuple(act.value for act in Action)
 WORDS: Final = frozenset(word for words in PLACES.values() for word in words)
 
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.kafka.support import DEADLINE_S, Site
+from tests.integration.kafka.support import Site
+from tests.standstill import await_still
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -47,13 +47,6 @@ def next_line(process: subprocess.Popen[str], *steps: str) -> dict[str, Any]:
     raise AssertionError(f"the child ended before {steps}")
 
 
-def await_stopped(process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
-        assert time.monotonic() < deadline, "the child did not stop"
-        time.sleep(0.01)  # awaited: the process is stopped
-
-
 @pytest.mark.parametrize(
     ("failpoint", "outcome"),
     [("leader.before-offsets", "Refused"), ("leader.after-offsets", "Fenced"), ("leader.before-commit", "Fenced")],
@@ -64,7 +57,7 @@ def test_t4_t5_a_leader_stopped_inside_a_transaction_writes_nothing_when_it_wake
     with child(site, "first", f"{failpoint}=stop@3") as first:
         assert next_line(first, "wrote")["value"] == "first:0"
         assert next_line(first, "wrote")["value"] == "first:1"
-        await_stopped(first)
+        await_still(first.pid)
         with child(site, "second") as second:
             assert next_line(second, "wrote")["value"] == "second:0"
             first.send_signal(signal.SIGCONT)
