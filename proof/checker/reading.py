@@ -187,7 +187,7 @@ _OURS: dict[str, tuple[type, ...]] = {
     "runs": (Run, Summary, Barrier, Positions, Fence),
     "attempts": (AttemptEvent,),
     "steps": (Step,),
-    "rejected": (Rejected,),
+    "rejected": (Rejected, Barrier),
 }
 
 
@@ -234,6 +234,8 @@ def _read_ours(log: Log, name: str, entries: Iterable[Entry]) -> None:
             _trouble(log, entry, f"a {type(record).__name__} does not belong here")
             continue
         expected = record.run if isinstance(record, AttemptEvent) else getattr(record, "key", None)
+        if name == "rejected" and isinstance(record, Barrier):
+            continue  # it ends what a broker forgot, and says nothing
         if name != "rejected" and (entry.key or b"").decode(errors="replace") != expected:
             _trouble(log, entry, f"stands under the key {entry.key!r}, its content is that of {expected}")
         target.append(Placed(record, entry))

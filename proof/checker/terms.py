@@ -3,9 +3,9 @@
 A barrier in `runs` opens a term: its offset, or one more than the term before if that is higher. Every later record carries the
 term of the last barrier before it; an older one is a deposed leader's, a newer one comes from nowhere. In `job-versions` the
 barrier of the same id opens the same term; one that `runs` does not have opens none (a take-over that was torn), and nothing may
-follow it. `rejected` has no barriers: terms there never fall, but for a letter that its transaction could not carry. Leader time
-never goes back in `runs`, and no record there is of a leader time that lies (more than the skew) after its own append time: it
-was decided before it stood there. A record names the generation of the group that the barrier of its term names.
+follow it. Barriers in `rejected` open nothing: terms there never fall, but for a letter that its transaction could not carry.
+Leader time never goes back in `runs`, and no record there is of a leader time that lies (more than the skew) after its own append
+time: it was decided before it stood there. A record names the generation of the group that the barrier of its term names.
 """
 
 from __future__ import annotations

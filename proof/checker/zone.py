@@ -30,6 +30,7 @@ def wall(seconds: int, where: ZoneInfo) -> int:
     return round((local - EPOCH).total_seconds())
 
 
+@lru_cache(maxsize=1 << 16)  # each version of a job asks for the same days again
 def instants(reading: int, where: ZoneInfo) -> tuple[int, ...]:
     """The instants at which a wall clock shows this: one, two where it was set back, none where it was set forward."""
     found = {candidate for candidate in _candidates(reading, where) if wall(candidate, where) == reading}

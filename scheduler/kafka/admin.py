@@ -113,6 +113,16 @@ class KafkaAdmin:
         """Where a read-committed reader stops."""
         return self._offset(partition, _LATEST, IsolationLevel.READ_COMMITTED)
 
+    def stands_open(self, partition: Partition) -> bool | None:
+        """Whether a transaction does there; None when nobody can tell now."""
+        topic, number = partition
+        try:
+            if number in self.leaderless(topic) or number >= self.partitions(topic):
+                return None
+            return self.stable_offset(partition) < self.end_offset(partition)
+        except (Unavailable, NotAuthorized):
+            return None
+
     def read_range(self, partition: Partition, start: int, end: int, *, timeout_s: float) -> Iterator[Received]:
         """See `ranges.read_range`."""
         return read_range(self._config, f"{self._name}.range", partition, start, end, timeout_s=timeout_s)

@@ -34,6 +34,7 @@ from dueline.scheduler.core.ports import (
 from dueline.scheduler.core.schedule import tzdata_version
 from dueline.scheduler.leader.early import Early
 from dueline.scheduler.leader.fold import EchoLost, Fold
+from dueline.scheduler.leader.forgotten import ForgottenLetters
 from dueline.scheduler.leader.health import Health
 from dueline.scheduler.leader.intake import Intake
 from dueline.scheduler.leader.jobs_reader import JobsReader
@@ -334,6 +335,9 @@ class Scheduler:
                 settings=settings,
                 unusable=self._unusable,
                 letters=self._letters,
+                forgotten=ForgottenLetters(
+                    admin, self._clock, self._namespace, self._unusable, process=settings.process
+                ),
                 early=self._early,
                 tzdata=self._zone_data.present,
             )

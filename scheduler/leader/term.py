@@ -16,6 +16,7 @@ from dueline.scheduler.core.quarantine import Planned, plan_around
 from dueline.scheduler.leader.early import Early
 from dueline.scheduler.leader.encode import groups, without_letters
 from dueline.scheduler.leader.fold import Fold
+from dueline.scheduler.leader.forgotten import ForgottenLetters
 from dueline.scheduler.leader.intake import Intake
 from dueline.scheduler.leader.letters import Letters
 from dueline.scheduler.leader.quarantine import Quarantine
@@ -51,12 +52,14 @@ class Term:
         settings: SchedulerSettings,
         unusable: Unusable,
         letters: Letters,
+        forgotten: ForgottenLetters,
         early: Early,
         tzdata: str,
     ) -> None:
         self._lead, self._namespace, self._clock = lead, namespace, clock
         self._fold, self._intake, self._fencer, self._witness = fold, intake, fencer, witness
         self._settings, self._unusable, self._letters, self._early = settings, unusable, letters, early
+        self._forgotten = forgotten
         self._state = lead.state
         self._began_s = self._anchored_s = self._ask_jobs_from_s = clock.monotonic_s()
         self._quarantine = Quarantine()
@@ -83,6 +86,7 @@ class Term:
         self._leave_out(planned)
         self._more = decision.more
         self._fence()
+        self._end_forgotten()
         self._fold.poll(0.0)
         self._fold.check_echo_age(self._settings.echo_timeout_s)
 
@@ -175,10 +179,7 @@ class Term:
         self._letters.say(follow)
         delivered = self._lead.writer.write(
             without_letters(self._namespace, records) if follow else records,
-            offsets=GroupOffsets(
-                assignment=self._lead.assignment,
-                offsets={(self._namespace.control, 0): self._intake.control_offset()},
-            ),
+            offsets=self._offsets(),
             before_commit=check,
         )
         received_s = self._clock.monotonic_s()
@@ -193,6 +194,17 @@ class Term:
             self._lead.clock.anchor(ledger[-1].append_ms, received_s)
         self._first = False
         self._letters.follow(follow)
+
+    def _offsets(self) -> GroupOffsets:
+        """The group's fence (L2)."""
+        offsets = {(self._namespace.control, 0): self._intake.control_offset()}
+        return GroupOffsets(assignment=self._lead.assignment, offsets=offsets)
+
+    def _end_forgotten(self) -> None:
+        """After the first decision of the term: what is due does not wait for it."""
+        if not self._first:
+            for records in self._forgotten.endings(self._lead.term, self._lead.assignment.generation):
+                self._lead.writer.write(records, offsets=self._offsets())
 
     def _fence(self) -> None:
         """Fence, outside this loop, every incarnation whose end the ledger intends (W7)."""

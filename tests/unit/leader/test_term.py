@@ -14,6 +14,7 @@ from dueline.scheduler.core.ports import Aborted, BeforeCommit, Delivered, Group
 from dueline.scheduler.core.state import State
 from dueline.scheduler.leader.clock import LeaderClock
 from dueline.scheduler.leader.early import Early
+from dueline.scheduler.leader.forgotten import ForgottenLetters
 from dueline.scheduler.leader.letters import Letters
 from dueline.scheduler.leader.settings import SchedulerSettings
 from dueline.scheduler.leader.term import ASK_AGAIN_S, CATCH_UP_S, Term
@@ -26,7 +27,7 @@ from dueline.schemas.ledger import Positions
 from dueline.schemas.run import Run
 from dueline.schemas.topics import Namespace
 from tests.unit.core.world import T0, World, at, job
-from tests.unit.leader.logs import ScriptedPlainWriter
+from tests.unit.leader.logs import ScriptedAdmin, ScriptedPlainWriter
 from tests.unit.leader.manual import ManualClock
 
 NAMESPACE = Namespace("t")
@@ -40,6 +41,7 @@ class Broker:
         self.fired: list[int] = []
         self.letters: list[Rejected] = []
         self.positions: list[Positions] = []
+        self.written: list[list[tuple[str, str]]] = []  # topic and type of each record, by transaction
         self.aborts = 0
         self.torn = False
 
@@ -47,7 +49,7 @@ class Broker:
         return self._clock.wall_ms() - self.behind_ms
 
     def write(
-        self, groups: Sequence[Sequence[Outgoing]], *, offsets: GroupOffsets, before_commit: BeforeCommit
+        self, groups: Sequence[Sequence[Outgoing]], *, offsets: GroupOffsets, before_commit: BeforeCommit = lambda _: None
     ) -> list[Delivered]:
         assert min(offsets.offsets.values()) >= 0
         records = [record for group in groups for record in group]
@@ -57,6 +59,7 @@ class Broker:
             raise Aborted(reason)
         if self.torn:
             raise Aborted("torn")
+        self.written.append([(one.topic, type(decode(one.value or b"")).__name__) for one in records])
         self.positions += [found for one in records if isinstance(found := decode(one.value or b""), Positions)]
         self.letters += [letter for one in records if isinstance(letter := decode(one.value or b""), Rejected)]
         self.fired += [run.due_ms for one in records if isinstance(run := decode(one.value or b""), Run) and run.due_ms > T0]
@@ -71,7 +74,7 @@ class Leader:
 
     def __init__(self, *, caught_up: bool = True) -> None:
         self.clock = ManualClock(wall_ms=at(50))
-        self.broker = Broker(self.clock)
+        self.broker, self.admin = Broker(self.clock), ScriptedAdmin()
         self.early, self.unusable, self.letters = Early(), Unusable(self.clock), Letters(lambda: self.plain, NAMESPACE)
         self.plain = ScriptedPlainWriter()
         self.answer: Callable[[int], int] = lambda now: now
@@ -90,7 +93,7 @@ class Leader:
         )  # fmt: skip
         lead: Any = SimpleNamespace(
             state=self.state.copy(), clock=clock, writer=self.broker, assignment=SimpleNamespace(generation=1),
-            began_ms=clock.now(),
+            began_ms=clock.now(), term=7,
         )  # fmt: skip
         quiet: Any = SimpleNamespace(
             read=lambda *_: Inputs(jobs=self.jobs), committed=lambda *_: self.jobs.clear(),
@@ -102,6 +105,7 @@ class Leader:
             lead, namespace=NAMESPACE, clock=self.clock, fold=quiet, intake=quiet, fencer=quiet,
             witness=Witness(self.clock, max_skew_s=30.0, patience_s=60.0), settings=SchedulerSettings(),
             unusable=self.unusable, letters=self.letters, early=self.early, tzdata="",
+            forgotten=ForgottenLetters(self.admin, self.clock, NAMESPACE, self.unusable, process="h:1"),
         )  # fmt: skip
 
     def live(self, seconds: float) -> None:
@@ -193,3 +197,15 @@ def refused(offset: int) -> Read[Job]:
         topic=NAMESPACE.jobs, partition=0, offset=offset, append_ms=at(50), key=b"x", raw=b"{}", value=None,
         problem=Problem(error="invalid-job", detail="handler: is missing"),
     )  # fmt: skip
+
+
+def test_what_stands_open_in_rejected_is_ended_by_both_producers_and_what_is_due_comes_first() -> None:
+    """Two transactions in turns: one of each producer."""
+    leader = Leader()
+    leader.admin.open.add((NAMESPACE.rejected, 0))
+    leader.live(20.0)
+    ending = [(NAMESPACE.rejected, "Barrier")]
+    at_first = leader.broker.written.index(ending)
+    assert at_first > 0
+    assert leader.broker.written[at_first + 1] == ending
+    assert len([records for records in leader.broker.written if NAMESPACE.rejected in dict(records)]) == 2
