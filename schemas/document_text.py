@@ -11,7 +11,7 @@ KEYS: Final[dict[str, tuple[str, str]]] = {
     "JobVersion": ("job-versions", "`job#version`"),
     "Run": ("runs", "`job@time`, manual `job@!command`"),
     "Summary": ("runs", "`job@first~last`"),
-    "Barrier": ("runs, job-versions", "`!barrier`"),
+    "Barrier": ("runs, job-versions, rejected", "`!barrier`"),
     "Positions": ("runs", "`!positions`"),
     "Fence": ("runs", "`!fence/incarnation`"),
     "Dispatch": ("dispatch.QUEUE", "run id"),
@@ -88,7 +88,8 @@ A value on `jobs` that does not start with `C3` is read as JSON. A record withou
 a key given twice, NaN and numbers beyond a double are refused; so is what a field does not allow. A refused record goes
 to `rejected` with its coordinates and the reason, and whatever held before goes on. While `rejected` cannot be written
 in the leader's transactions, such a letter follows by itself, for ten minutes, and may then stand behind letters of
-later terms; if its process ends first, only its log has it.
+later terms; if its process ends first, only its log has it. A barrier in `rejected` says nothing, and only ends what a
+broker forgot to end ([kafka](kafka.md)): pass over it.
 
 {jobs}
 Durations: `90s`, `5m`, `1h30m`, units w d h m s ms, longest first; or ISO-8601 without years and months (`PT1H30M`).

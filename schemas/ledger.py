@@ -14,7 +14,8 @@ POSITIONS_KEY: Final = "!positions"
 
 @record
 class Barrier:
-    """A take-over's marker, in `runs` and `job-versions`. Its offset in `runs` is the term."""
+    """A take-over's marker, in `runs` and `job-versions`; its offset in `runs` is the term. In `rejected` it says nothing: it
+    ends what a broker forgot to end."""
 
     id: str  # unique
     process: str  # host:pid of the scheduler, for people

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,8 @@ def test_what_a_killed_broker_forgot_to_end_holds_nothing_up(
     outlived: Cluster, own_broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     """Given a leader and a worker with open transactions, when the broker is killed and away for longer than their time-out, then
-    due times go on and the run is resumed. The leader's transaction is one time the one, one time the other producer's; the
-    broker does not forget every time, so it is killed more than once."""
+    due times go on, the run is resumed, and refusals can be read. The leader's transaction is one time the one, one time the
+    other producer's; the broker does not forget every time, so it is killed more than once."""
     cluster = outlived
     leader = cluster.scheduler("s1", quick={**QUICK, "doubt_bound_s": 1.0})
     worker = cluster.worker("w1", quick=QUICK)
@@ -49,6 +50,7 @@ def test_what_a_killed_broker_forgot_to_end_holds_nothing_up(
         worker.arm("worker.before-commit=block")
         cluster.until_said(worker, "failpoint worker.before-commit: block", since=at[1])
         leader.arm("leader.before-commit=block")
+        cluster.rig.send(cluster.rig.namespace.control, None, b"no command")  # so that a letter is in what stands open
         cluster.until_said(leader, "failpoint leader.before-commit: block", since=at[0])
         own_broker.kill()
         time.sleep(TRANSACTION_S + 1.0)  # awaited: the end of the transactions' time
@@ -57,5 +59,10 @@ def test_what_a_killed_broker_forgot_to_end_holds_nothing_up(
         worker.arm("")
         cluster.until_goes_on("plain")
         cluster.until_state(run, RunState.SUCCEEDED)
+        cluster.until("everything in `rejected` can be read", partial(_can_be_read, cluster, cluster.rig.namespace.rejected))
     sys.stdout.write(f"forgotten: {(tmp_path / 'own-broker' / 'broker.log').read_text().count(FORGOTTEN)}\n")
     cluster.judged("plain")
+
+
+def _can_be_read(cluster: Cluster, topic: str) -> bool:
+    return cluster.rig.cluster.admin().stands_open((topic, 0)) is False
