@@ -234,10 +234,10 @@ def _read_ours(log: Log, name: str, entries: Iterable[Entry]) -> None:
             _trouble(log, entry, f"a {type(record).__name__} does not belong here")
             continue
         expected = record.run if isinstance(record, AttemptEvent) else getattr(record, "key", None)
+        if not isinstance(record, Rejected) and (entry.key or b"").decode(errors="replace") != expected:
+            _trouble(log, entry, f"stands under the key {entry.key!r}, its content is that of {expected}")
         if name == "rejected" and isinstance(record, Barrier):
             continue  # it ends what a broker forgot, and says nothing
-        if name != "rejected" and (entry.key or b"").decode(errors="replace") != expected:
-            _trouble(log, entry, f"stands under the key {entry.key!r}, its content is that of {expected}")
         target.append(Placed(record, entry))
 
 

@@ -240,7 +240,7 @@ class PlainWriter(Protocol):
 
 
 class LogAdmin(Protocol):
-    """Questions about the log. Any thread. All but one raise Unavailable."""
+    """Questions about the log. Any thread. All raise Unavailable."""
 
     def partitions(self, topic: str) -> int:
         """Number of partitions; 0 when the topic does not exist."""
@@ -266,9 +266,9 @@ class LogAdmin(Protocol):
         """Where a read-committed reader stops: the end, or the beginning of the first transaction that is open there."""
         ...
 
-    def stands_open(self, partition: Partition) -> bool | None:
-        """Whether a transaction does there, so that read-committed readers stop before it. None, and no exception, when nobody
-        can tell now: there is no such topic, no leader, no right, no answer."""
+    def open_from(self, partition: Partition) -> int | None:
+        """Where the first transaction begins that stands open in the partition, and read-committed readers stop; None when none
+        does. Without topic, leader or right nobody can tell: Unavailable."""
         ...
 
     def read_range(self, partition: Partition, start: int, end: int, *, timeout_s: float) -> Iterator[Received]:

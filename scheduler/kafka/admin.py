@@ -113,15 +113,20 @@ class KafkaAdmin:
         """Where a read-committed reader stops."""
         return self._offset(partition, _LATEST, IsolationLevel.READ_COMMITTED)
 
-    def stands_open(self, partition: Partition) -> bool | None:
-        """Whether a transaction does there; None when nobody can tell now."""
+    def open_from(self, partition: Partition) -> int | None:
+        """Where the first transaction begins that stands open there. Raises Unavailable, nothing else."""
         topic, number = partition
         try:
-            if number in self.leaderless(topic) or number >= self.partitions(topic):
-                return None
-            return self.stable_offset(partition) < self.end_offset(partition)
-        except (Unavailable, NotAuthorized):
-            return None
+            # All topics: asked for one by name, a broker that creates topics by itself would create it.
+            found = self.client.list_topics(timeout=self._answer_s).topics.get(topic)
+            if found is None or number not in found.partitions or found.partitions[number].leader < 0:
+                raise Unavailable(f"partition {number} of {topic!r} is missing or has no leader")
+            stable = self.stable_offset(partition)
+            return stable if stable < self.end_offset(partition) else None
+        except KafkaException as exception:
+            raise unavailable(f"topic {topic!r}", exception) from None
+        except NotAuthorized as error:
+            raise Unavailable(str(error)) from None
 
     def read_range(self, partition: Partition, start: int, end: int, *, timeout_s: float) -> Iterator[Received]:
         """See `ranges.read_range`."""

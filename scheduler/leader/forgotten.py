@@ -1,17 +1,17 @@
-"""Letters of an older leader whose transaction a killed broker forgot to end in `rejected` (docs/kafka.md): no reader passes it.
+"""Letters whose transaction a killed broker forgot to end in `rejected` (docs/kafka.md): no reader gets beyond them.
 
-It ends when the producer that has its id commits something there, and either of the pair may have it. In the ledger a take-over's
-barriers do that; `rejected` may see no other letter for weeks, so a barrier of each follows there when something stands open.
-Never an abort: the ledger may hold that the letter was written. Offers and signals need none of this: they are made again until
-somebody answers.
+It ends when the producer that has its id commits something there, and either of the leader's pair may have it. In the ledger a
+take-over's barriers do that, and later commits; `rejected` may see no other letter for weeks, so where something stands open a
+barrier of each follows. Never an abort: the ledger may hold that the letter was written. Offers and signals need none of this:
+they are written again until somebody answers.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable
 
-from dueline.scheduler.core.ports import Clock, LogAdmin, Outgoing
+from dueline.scheduler.core.ports import Clock, LogAdmin, Outgoing, Unavailable
 from dueline.scheduler.leader.encode import outgoing
 from dueline.scheduler.leader.unusable import Unusable
 from dueline.schemas.ledger import Barrier
@@ -19,40 +19,67 @@ from dueline.schemas.topics import Namespace
 
 log = logging.getLogger(__name__)
 
-LOOK_AGAIN_S = 60.0
-"""How long after a broker that did not answer it is asked again: the leader's loop waits for its answer."""
+ASK_AGAIN_S = 60.0
+"""How long after a broker that did not answer it is asked again."""
 
-STANDS_S = 1.0
-"""What was committed just now ends a moment later; what stands open for so long does not end by itself."""
+TRY_AGAIN_S = 600.0
+"""How long after something was written to end what stands at one place, whether or not that could be written: what is still open
+then may be a stranger's, and a failed write ends the term."""
 
 
 class ForgottenLetters:
-    """Looks once in a term. All transactions of older leaders have ended by then, as far as the broker knows of them."""
+    """Whether something stands open in `rejected`. Outlives the term, which a failed try ends."""
 
-    def __init__(self, admin: LogAdmin, clock: Clock, namespace: Namespace, unusable: Unusable, *, process: str) -> None:
+    def __init__(
+        self,
+        admin: Callable[[], LogAdmin],
+        clock: Clock,
+        namespace: Namespace,
+        unusable: Unusable,
+        *,
+        process: str,
+        look_s: float,
+    ) -> None:
+        """`look_s`: how often it is looked at, and how long after a term begins, since the leader's loop waits for the answer and
+        what came due in a gap goes first. What stands open at the same place for so long is none of this leader's letters."""
         self._admin, self._clock, self._namespace, self._unusable = admin, clock, namespace, unusable
-        self._process = process
-        self._look_from_s = clock.monotonic_s()
-        self._stood_open = False
-        self._done = False
+        self._process, self._look_s = process, look_s
+        self._next_s = float("-inf")
+        self._open_from: int | None = None
+        self._tried: int | None = None
+        self._tried_s = float("-inf")
 
-    def endings(self, term: int, generation: int) -> Iterator[list[list[Outgoing]]]:
-        """The records of one transaction for each producer of the pair; none while nothing is known to stand open."""
-        if self._done or self._clock.monotonic_s() < self._look_from_s or not self._unusable.takes_letters(self._namespace):
-            return
-        stands_open = self._admin.stands_open((self._namespace.rejected, 0))
-        if stands_open is None or (stands_open and not self._stood_open):
-            self._look_from_s = self._clock.monotonic_s() + (LOOK_AGAIN_S if stands_open is None else STANDS_S)
-            self._stood_open = bool(stands_open)
-            return
-        self._done = True
-        if not stands_open:
-            return
+    def begin(self) -> None:
+        """A term begins."""
+        self._next_s = max(self._next_s, self._clock.monotonic_s() + self._look_s)
+
+    def endings(self, term: int, generation: int) -> list[list[list[Outgoing]]]:
+        """What to write now to end it: two transactions, one for each of the pair, which take turns (L11). Mostly nothing."""
+        if self._clock.monotonic_s() < self._next_s or not self._unusable.takes_letters(self._namespace):
+            return []
+        found, now_s = self._look(), self._clock.monotonic_s()
+        if found is None or (found == self._tried and now_s - self._tried_s < TRY_AGAIN_S):
+            return []
+        self._tried, self._tried_s = found, now_s
         log.warning(
-            "a transaction stands open in `rejected`, and nobody reads what stands behind it: barriers follow, in case it is "
-            "an older leader's that a killed broker forgot",
+            "a transaction stands open in `rejected` at offset %d, and nobody reads what stands behind it: barriers follow, in "
+            "case it is a leader's that a killed broker forgot",
+            found,
             extra={"action": "rejected_open"},
         )
-        for leader_id in self._namespace.leader_ids:
-            barrier = Barrier(id=f"{term}:{leader_id}", process=self._process, generation=generation)
-            yield [[outgoing(self._namespace.rejected, barrier.key, barrier, derived=True)]]
+        barriers = [
+            Barrier(id=f"{term}:{found}.{number}", process=self._process, generation=generation) for number in (1, 2)
+        ]
+        return [[[outgoing(self._namespace.rejected, barrier.key, barrier, derived=True)]] for barrier in barriers]
+
+    def _look(self) -> int | None:
+        """Where something stands open, if it stood there at the look before."""
+        before, self._open_from = self._open_from, None
+        try:
+            self._open_from = self._admin().open_from((self._namespace.rejected, 0))
+        except Unavailable as error:
+            log.debug("whether something stands open in `rejected` cannot be told now: %s", error)
+            self._next_s = self._clock.monotonic_s() + ASK_AGAIN_S
+            return None
+        self._next_s = self._clock.monotonic_s() + self._look_s
+        return self._open_from if self._open_from == before else None

@@ -83,6 +83,9 @@ class Scheduler:
         self._resigned_until_s = 0.0
         self._unusable = Unusable(clock)
         self._letters = Letters(lambda: kafka.plain_writer("letters"), namespace)
+        self._forgotten = ForgottenLetters(
+            kafka.admin, clock, namespace, self._unusable, process=settings.process, look_s=settings.look_s
+        )
         self._early = Early()
         self._zone_data = ZoneData(tzdata_version())
         self._said: tuple[str, float] = ("", 0.0)
@@ -335,9 +338,7 @@ class Scheduler:
                 settings=settings,
                 unusable=self._unusable,
                 letters=self._letters,
-                forgotten=ForgottenLetters(
-                    admin, self._clock, self._namespace, self._unusable, process=settings.process
-                ),
+                forgotten=self._forgotten,
                 early=self._early,
                 tzdata=self._zone_data.present,
             )

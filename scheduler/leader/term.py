@@ -60,6 +60,7 @@ class Term:
         self._fold, self._intake, self._fencer, self._witness = fold, intake, fencer, witness
         self._settings, self._unusable, self._letters, self._early = settings, unusable, letters, early
         self._forgotten = forgotten
+        forgotten.begin()
         self._state = lead.state
         self._began_s = self._anchored_s = self._ask_jobs_from_s = clock.monotonic_s()
         self._quarantine = Quarantine()
@@ -201,10 +202,8 @@ class Term:
         return GroupOffsets(assignment=self._lead.assignment, offsets=offsets)
 
     def _end_forgotten(self) -> None:
-        """After the first decision of the term: what is due does not wait for it."""
-        if not self._first:
-            for records in self._forgotten.endings(self._lead.term, self._lead.assignment.generation):
-                self._lead.writer.write(records, offsets=self._offsets())
+        for records in self._forgotten.endings(self._lead.term, self._lead.assignment.generation):
+            self._lead.writer.write(records, offsets=self._offsets())
 
     def _fence(self) -> None:
         """Fence, outside this loop, every incarnation whose end the ledger intends (W7)."""

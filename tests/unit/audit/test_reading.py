@@ -53,8 +53,8 @@ class MemoryLog:
     def stable_offset(self, partition: Partition) -> int:  # noqa: ARG002
         return self.end
 
-    def stands_open(self, partition: Partition) -> bool | None:  # noqa: ARG002
-        return False
+    def open_from(self, partition: Partition) -> int | None:  # noqa: ARG002
+        return None
 
     def read_range(self, partition: Partition, start: int, end: int, *, timeout_s: float) -> Iterator[Received]:  # noqa: ARG002
         if start < self.start:

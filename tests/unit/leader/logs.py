@@ -20,7 +20,7 @@ class ScriptedAdmin:
     without_leader: dict[str, set[int]] = field(default_factory=dict)
     asked: int = 0
     ends: dict[Partition, int] = field(default_factory=dict)
-    open: set[Partition] = field(default_factory=set)
+    open: dict[Partition, int] = field(default_factory=dict)
 
     def partitions(self, topic: str) -> int:
         if self.away:
@@ -47,9 +47,11 @@ class ScriptedAdmin:
     def stable_offset(self, _: Partition) -> int:
         return 0
 
-    def stands_open(self, partition: Partition) -> bool | None:
+    def open_from(self, partition: Partition) -> int | None:
         self.asked += 1
-        return None if self.away else partition in self.open
+        if self.away:
+            raise Unavailable("no answer")
+        return self.open.get(partition)
 
     def read_range(self, *_: Any, **__: Any) -> Iterator[Received]:
         return iter(())

@@ -14,7 +14,7 @@ from dueline.scheduler.core.ports import Aborted, BeforeCommit, Delivered, Group
 from dueline.scheduler.core.state import State
 from dueline.scheduler.leader.clock import LeaderClock
 from dueline.scheduler.leader.early import Early
-from dueline.scheduler.leader.forgotten import ForgottenLetters
+from dueline.scheduler.leader.forgotten import TRY_AGAIN_S, ForgottenLetters
 from dueline.scheduler.leader.letters import Letters
 from dueline.scheduler.leader.settings import SchedulerSettings
 from dueline.scheduler.leader.term import ASK_AGAIN_S, CATCH_UP_S, Term
@@ -31,6 +31,7 @@ from tests.unit.leader.logs import ScriptedAdmin, ScriptedPlainWriter
 from tests.unit.leader.manual import ManualClock
 
 NAMESPACE = Namespace("t")
+LOOK_S = 30.0
 
 
 class Broker:
@@ -44,6 +45,7 @@ class Broker:
         self.written: list[list[tuple[str, str]]] = []  # topic and type of each record, by transaction
         self.aborts = 0
         self.torn = False
+        self.closed: frozenset[str] = frozenset()  # topics that take no record
 
     def append_ms(self) -> int:
         return self._clock.wall_ms() - self.behind_ms
@@ -57,7 +59,7 @@ class Broker:
         if (reason := before_commit(delivered)) is not None:
             self.aborts += 1
             raise Aborted(reason)
-        if self.torn:
+        if self.torn or self.closed & {one.topic for one in records}:
             raise Aborted("torn")
         self.written.append([(one.topic, type(decode(one.value or b"")).__name__) for one in records])
         self.positions += [found for one in records if isinstance(found := decode(one.value or b""), Positions)]
@@ -77,9 +79,13 @@ class Leader:
         self.broker, self.admin = Broker(self.clock), ScriptedAdmin()
         self.early, self.unusable, self.letters = Early(), Unusable(self.clock), Letters(lambda: self.plain, NAMESPACE)
         self.plain = ScriptedPlainWriter()
+        self.forgotten = ForgottenLetters(
+            lambda: self.admin, self.clock, NAMESPACE, self.unusable, process="h:1", look_s=LOOK_S
+        )
         self.answer: Callable[[int], int] = lambda now: now
         self.jobs: list[Read[Job]] = []
         self.caught_up = caught_up
+        self.terms = 1
         world = World(now=at(0))
         world.publish(job())
         world.round()
@@ -105,7 +111,7 @@ class Leader:
             lead, namespace=NAMESPACE, clock=self.clock, fold=quiet, intake=quiet, fencer=quiet,
             witness=Witness(self.clock, max_skew_s=30.0, patience_s=60.0), settings=SchedulerSettings(),
             unusable=self.unusable, letters=self.letters, early=self.early, tzdata="",
-            forgotten=ForgottenLetters(self.admin, self.clock, NAMESPACE, self.unusable, process="h:1"),
+            forgotten=self.forgotten,
         )  # fmt: skip
 
     def live(self, seconds: float) -> None:
@@ -114,6 +120,7 @@ class Leader:
             try:
                 self.term.tick()
             except Aborted:
+                self.terms += 1
                 self.term = self.begin(not_before_ms=at(61))
             self.clock.pass_s(0.1)
 
@@ -199,13 +206,23 @@ def refused(offset: int) -> Read[Job]:
     )  # fmt: skip
 
 
-def test_what_stands_open_in_rejected_is_ended_by_both_producers_and_what_is_due_comes_first() -> None:
-    """Two transactions in turns: one of each producer."""
+def test_what_stands_open_in_rejected_is_ended_by_two_transactions_after_what_is_due() -> None:
+    """By a pair two in a row are one of each."""
     leader = Leader()
-    leader.admin.open.add((NAMESPACE.rejected, 0))
-    leader.live(20.0)
+    leader.admin.open[NAMESPACE.rejected, 0] = 5
+    leader.live(3 * LOOK_S)
+    assert leader.broker.fired
     ending = [(NAMESPACE.rejected, "Barrier")]
-    at_first = leader.broker.written.index(ending)
-    assert at_first > 0
-    assert leader.broker.written[at_first + 1] == ending
+    first = leader.broker.written.index(ending)
+    assert any(("t.runs", "Run") in records for records in leader.broker.written[:first])
+    assert leader.broker.written[first + 1] == ending
     assert len([records for records in leader.broker.written if NAMESPACE.rejected in dict(records)]) == 2
+
+
+def test_a_rejected_that_cannot_be_written_ends_one_term_and_no_other() -> None:
+    """Given something that stands open there, and a right to write there that is missing."""
+    leader = Leader()
+    leader.admin.open[NAMESPACE.rejected, 0] = 5
+    leader.broker.closed = frozenset({NAMESPACE.rejected})
+    leader.live(TRY_AGAIN_S - 1)
+    assert leader.terms == 2
