@@ -43,8 +43,8 @@ demo: $(STAMP) ## the story of the daily menu: kills, freezes and take-overs on 
 faults: $(STAMP) ## N real faults on real processes, judged: make faults N=200 [SEED=..] [NODES=3] [KINDS=a,b] [FAULTS_ARGS=..]
 	@$(BIN)/python -m proof.faults --faults $(or $(N),100) --nodes $(or $(NODES),1) $(if $(SEED),--seed $(SEED)) $(if $(KINDS),--kinds $(KINDS)) $(FAULTS_ARGS)
 
-simulate: $(STAMP) ## simulated hours under faults: make simulate SEEDS=1..100 [HOURS=1] [PROFILE=calm|rough|brutal]
-	@$(BIN)/python -m proof.simulation --seeds $(or $(SEEDS),1..20) --hours $(or $(HOURS),1) --profile $(or $(PROFILE),rough) $(if $(SHRINK),--shrink $(SHRINK))
+simulate: $(STAMP) ## simulated hours under faults: make simulate SEEDS=1..100 [HOURS=1] [PROFILE=calm|rough|brutal] [LOAD=1]
+	@$(BIN)/python -m proof.simulation --seeds $(or $(SEEDS),1..20) --hours $(or $(HOURS),1) --profile $(or $(PROFILE),rough) --load $(or $(LOAD),1) $(if $(SHRINK),--shrink $(SHRINK))
 
 bench: $(STAMP) ## the measurements, each beside a raw Kafka loop
 	@$(BIN)/python -m bench $(BENCH_ARGS)

@@ -47,7 +47,7 @@ def check(history: History) -> Verdict:
     violations = tuple(_violations(log, expected, terms))
     runs = [chain for chain in log.runs.values() if chain[0].record.due_ms <= history.judged_ms]
     executed, again = executions(log)
-    changes, leaderless_ms = take_overs(history, terms)
+    changes, leaderless_ms, unmeasured = take_overs(history, terms)
     starts = starts_of(log)
     injected = [fault for fault in history.noted.faults if fault.injected]
     return Verdict(
@@ -61,6 +61,7 @@ def check(history: History) -> Verdict:
         kills_in_flight=lost_attempts(log),
         take_overs=changes,
         leaderless_ms=leaderless_ms,
+        unmeasured=unmeasured,
         ends=ends_of_due_times(log, expected),
         granted_ms=tuple(start.grant.entry.append_ms - start.due_ms for start in starts),
         begun_ms=tuple(start.effect_ms - start.due_ms for start in starts if start.effect_ms >= 0),

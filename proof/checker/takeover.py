@@ -13,8 +13,8 @@ pid in its barrier ("host:pid").
   is no take-over.
 - `leaderless_ms`: for each change of terms, from the fault (or the old term's last record, if that is later) to the barrier.
 
-Where a broker's clock was moved, nothing is measured: the barriers are stamped by it. Causes are figures for the report; no
-violation rests on them.
+Where a broker's clock was moved, nothing is measured, only counted: the barriers are stamped by it. Causes are figures for the
+report; no violation rests on them.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from proof.history.history import History
 from proof.history.verdict import TakeOver
 
 
-def take_overs(history: History, terms: Sequence[Term]) -> tuple[tuple[TakeOver, ...], int]:
-    """The take-overs in order, and the total time without a leader, milliseconds."""
+def take_overs(history: History, terms: Sequence[Term]) -> tuple[tuple[TakeOver, ...], int, int]:
+    """The take-overs in order; the total time without a leader, milliseconds; how many changes of terms were not measured."""
     found: list[TakeOver] = []
-    leaderless = 0
+    leaderless, unmeasured = 0, 0
     skew, blame = Skew(history), Blame(history)
     for old, new in pairwise(term for term in terms if term.records):
         last_ms = max(placed.entry.append_ms for placed in old.records)
         barrier_ms = new.barrier.entry.append_ms
         skew_ms = skew.at(last_ms, barrier_ms)
         if skew_ms > history.bounds.skew_ms:
+            unmeasured += 1
             continue
         life = _life(history.noted.lives, old.barrier.record.process, last_ms)
         session_ms = max(history.bounds.session_ms, life.session_ms if life is not None else 0)
@@ -52,7 +53,7 @@ def take_overs(history: History, terms: Sequence[Term]) -> tuple[tuple[TakeOver,
             continue
         cause, told_ms = fault.kind if fault is not None else "none", life.session_ms if life is not None else 0
         found.append(TakeOver(cause=cause, at_ms=since, took_ms=max(0, barrier_ms - since), session_ms=told_ms))
-    return tuple(found), leaderless
+    return tuple(found), leaderless, unmeasured
 
 
 def unled(terms: Sequence[Term]) -> int:

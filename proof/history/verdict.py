@@ -52,9 +52,10 @@ class Verdict:
     """`due_times`: judged, and by what became of them in `ends` (a run's state, or "passed over"). `runs`: manual ones too.
     `lateness_ms`: first record less due time, of each run that was not ahead of time; `granted_ms`, `begun_ms`: first grant, and
     first effect, less due time, of each run that nothing but the cluster kept waiting. `steps_executed`: effects of steps;
-    `steps_again`: (fault kind, count) of second effects. `leaderless_ms`: from a leader to the next. `terms`: barriers;
-    `terms_unled`: those in whose term nothing was decided. `faults`: that struck; `faults_missed`: that did not. `troubles`: what
-    was wrong beside the records, as the history tells."""
+    `steps_again`: (fault kind, count) of second effects. `leaderless_ms`: from a leader to the next, without the `unmeasured`
+    changes of terms beside which a broker's clock was moved. `terms`: barriers; `terms_unled`: those in whose term nothing was
+    decided. `faults`: that struck; `faults_missed`: that did not. `troubles`: what was wrong beside the records, as the history
+    tells."""
 
     violations: tuple[Violation, ...]
     due_times: int
@@ -66,6 +67,7 @@ class Verdict:
     kills_in_flight: int = 0
     take_overs: tuple[TakeOver, ...] = ()
     leaderless_ms: int = 0
+    unmeasured: int = 0
     ends: dict[str, int] = field(default_factory=dict)
     granted_ms: tuple[int, ...] = ()
     begun_ms: tuple[int, ...] = ()

@@ -16,6 +16,7 @@
         lateness_histogram: [{from_ms, to_ms, n}], [from, to), null where there is no edge
         lateness_bounds_ms: the bounds of the histories, each once
         steps_executed, steps_again, kills_in_flight, leaderless_ms
+        unmeasured: changes of terms beside which a broker's clock was moved, in neither `leaderless_ms` nor `take_overs`
     faults_by_kind  [{kind, n, no_effect, total_ms, steps_again}]
     take_overs      [{cause, session_ms, aim_ms, count, p50_ms, p95_ms, p99_ms, max_ms, took_ms: [..], outliers: [
                       {title, seed, since_began_ms, took_ms, meanwhile: [..]}]}]
@@ -78,6 +79,7 @@ def figures_of(sums: Figures) -> Json:
         "steps_again": sums.steps_again,
         "kills_in_flight": sums.kills_in_flight,
         "leaderless_ms": sums.leaderless_ms,
+        "unmeasured": sums.unmeasured,
     }
 
 

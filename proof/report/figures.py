@@ -94,6 +94,7 @@ class Figures:
     steps_again: int
     kills_in_flight: int
     leaderless_ms: int
+    unmeasured: int
     kinds: tuple[KindOfFault, ...]
     take_overs: tuple[TakeOvers, ...]
     troubles: tuple[str, ...]
@@ -143,6 +144,7 @@ def figures(pairs: Sequence[Pair]) -> Figures:
         steps_again=sum(count for _, count in again),
         kills_in_flight=sum(verdict.kills_in_flight for verdict in verdicts),
         leaderless_ms=sum(verdict.leaderless_ms for verdict in verdicts),
+        unmeasured=sum(verdict.unmeasured for verdict in verdicts),
         kinds=kinds_of_faults(injected, again),
         take_overs=take_overs(pairs),
         troubles=troubles_of(pairs),

@@ -243,7 +243,7 @@ def take_overs(sums: Figures) -> Markup:
         "that was on meanwhile; it is not a violation."
     )
     if not sums.take_overs:
-        return section("Take-overs", told, element("p", "None happened."), nobody)
+        return section("Take-overs", told, element("p", "None was measured." if sums.unmeasured else "None happened."), nobody)
     columns = ("after", "take-overs", "p50", "p95", "p99", "longest", "should not exceed", "above")
     rows = [
         (
@@ -280,7 +280,10 @@ def folded(title: str, content: Markup) -> Markup:
 
 
 def share(sums: Figures) -> str:
-    """Of the judged time."""
+    """Of the judged time, where all of it was measured."""
+    if sums.unmeasured:
+        changes = f"{counted(sums.unmeasured, 'change')} of terms"
+        return f", without {changes} that were not measured, since a broker's clock was moved."
     return f", {sums.leaderless_ms / sums.judged_ms:.2%} of the judged time." if sums.judged_ms else "."
 
 

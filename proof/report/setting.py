@@ -6,14 +6,17 @@ from __future__ import annotations
 import os
 import platform
 import re
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata, resources
+from pathlib import Path
 from typing import Final
 
 SEED: Final = "{seed}"
 REPLAY: Final = "make faults SEED={seed}"
 PACKAGES: Final = ("dueline", "confluent-kafka", "fastavro", "tzdata")
+GIT_S: Final = 10.0
 _GIB: Final = 1024**3
 
 
@@ -38,7 +41,18 @@ def this_setting(replay: str = REPLAY) -> Setting:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "not installed"
+    versions["commit"] = commit()
     return Setting(replay=replay, versions=versions, machine=machine())
+
+
+def commit() -> str:
+    """Of the tree that this is run from, "-dirty" if it differs; "unknown" without one."""
+    asked = ("git", "describe", "--always", "--dirty", "--exclude", "*")
+    try:
+        told = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=True, timeout=GIT_S)
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+    return told.stdout.strip()
 
 
 def kafka_version() -> str:

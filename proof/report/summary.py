@@ -75,6 +75,8 @@ def figures_table(verdicts: Sequence[Verdict], faults: Sequence[Fault], starved:
     if took:
         rows.append((f"take-overs ({took.count}) p50, p95, max", ", ".join(map(duration, (took.p50, took.p95, took.largest)))))
     rows.append(("time without a leader", duration(sum(verdict.leaderless_ms for verdict in verdicts))))
+    if unmeasured := sum(verdict.unmeasured for verdict in verdicts):
+        rows.append(("changes of terms not measured (a broker's clock was moved)", number(unmeasured)))
     if starved:
         still = duration(sum(one.ended_ms - one.began_ms for one in starved))
         rows.append(("machine stood still (no fault)", f"{counted(len(starved), 'time')}, {still}"))

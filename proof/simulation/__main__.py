@@ -82,7 +82,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--profile", type=Profile, choices=list(Profile), default=Profile.ROUGH,
         help="no fault, one every 300, 75 (default) or 20 s",
     )  # fmt: skip
-    parser.add_argument("--load", type=_bounded, default=1.0, help="1: about 400 runs an hour (default)")
+    parser.add_argument("--load", type=_bounded, default=1.0, help="1: about 500 runs an hour (default)")
     parser.add_argument("--rule", type=_rule, default="", help="a rule of the design to take out, as a control: L7, W3, ...")
     parser.add_argument("--jobs", type=_jobs, default=os.cpu_count() or 1, help="worlds at a time (default: one a processor)")
     parser.add_argument("--json", action="store_true", help="the figures of all as JSON, and nothing else")

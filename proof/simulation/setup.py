@@ -27,7 +27,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """`hours`: of virtual time with workload and faults. `plan` None: the random one of seed and profile. `load`: 1 for about 400
+    """`hours`: of virtual time with workload and faults. `plan` None: the random one of seed and profile. `load`: 1 for about 500
     runs an hour; an hour with fewer costs less."""
 
     seed: int

@@ -38,7 +38,7 @@ class Act:
 
 
 def base_jobs() -> list[Definition]:
-    """Jobs that stand from the beginning: about 400 runs an hour."""
+    """Jobs that stand from the beginning: about 500 runs an hour."""
     return [
         {"id": "tick", "schedule": {"every": "60s"}, "handler": "ping"},
         {"id": "steps", "schedule": {"every": "60s"}, "handler": "steps"},
@@ -57,7 +57,7 @@ def base_jobs() -> list[Definition]:
 
 
 class Workload:
-    """Acts of one world. `epoch_ms`: the wall-clock time of virtual second 0. `load`: 1 for about 400 runs an hour."""
+    """Acts of one world. `epoch_ms`: the wall-clock time of virtual second 0. `load`: 1 for about 500 runs an hour."""
 
     def __init__(self, seed: int, namespace: Namespace, *, epoch_ms: int, until_s: float, load: float = 1.0) -> None:
         self._dice = random.Random(f"workload of {seed}")

@@ -1,4 +1,4 @@
-"""A hundred hours of a cluster, all faults, as a process of its own: `python -m tests.simulation.hours REPORT`.
+"""A hundred hours of a cluster, half of them under all kinds of faults, as a process: `python -m tests.simulation.hours REPORT`.
 
 It needs both processors for minutes, while tests of real brokers mostly wait. So it starts with the session, at the lowest
 priority, and its test comes last (`conftest.py`).

@@ -1,4 +1,4 @@
-"""A hundred hours of a cluster, all faults: the promise holds in every one."""
+"""A hundred hours of a cluster, half of them under all kinds of faults: the promise holds in every one."""
 
 from __future__ import annotations
 

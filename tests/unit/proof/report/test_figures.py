@@ -156,6 +156,7 @@ def test_the_document_has_its_shape() -> None:
         },
         "lateness": {"count": 3, "p50_ms": 12, "p95_ms": 1_310, "p99_ms": 1_310, "max_ms": 1_310},
         "lateness_bounds_ms": [10_000], "steps_executed": 4, "steps_again": 1, "kills_in_flight": 1, "leaderless_ms": 1_300,
+        "unmeasured": 0,
     }  # fmt: skip
     assert said["faults_by_kind"] == [{"kind": "kill-leader", "n": 1, "no_effect": 0, "total_ms": 0, "steps_again": 1}]
     assert said["take_overs"] == [{

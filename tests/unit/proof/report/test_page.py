@@ -14,7 +14,7 @@ from rich.console import Console
 
 from proof.history.acts import STARVED
 from proof.history.history import History
-from proof.history.verdict import Kind, Verdict
+from proof.history.verdict import Kind, TakeOver, Verdict
 from proof.report.document import document
 from proof.report.figures import figures
 from proof.report.markup import duration, element, escape, since
@@ -173,6 +173,14 @@ def test_outliers_are_listed_with_the_faults_meanwhile() -> None:
     assert "kill-leader s9; cut w1>b2" in text
 
 
+@pytest.mark.parametrize(("took", "text"), [((), "None was measured."), ((take_over("kill", BEGAN, 900),), "900 ms")])
+def test_what_was_not_measured_is_said_and_no_share_of_the_time_is_given(took: tuple[TakeOver, ...], text: str) -> None:
+    told = said(read((history(), verdict(take_overs=took, leaderless_ms=900 * len(took), unmeasured=3))))
+    assert text in told
+    assert "without 3 changes of terms that were not measured, since a broker's clock was moved" in told
+    assert "of the judged time" not in told
+
+
 def test_a_huge_run_gives_a_page_that_a_browser_likes(tmp_path: Path) -> None:
     written, html = write_report([huge()], tmp_path / "out", SETTING, BEGAN)
     assert html.stat().st_size < LIMIT_BYTES
@@ -198,7 +206,8 @@ def test_the_setting_names_versions_but_no_path_of_the_machine() -> None:
     assert setting.command(42) == "make faults N=5 SEED=42"
     assert setting.versions["Apache Kafka"] == "4.3.1"
     assert {"Python", "dueline", "confluent-kafka"} <= set(setting.versions)
-    assert "unknown" not in setting.versions.values()
+    assert "unknown" not in {version for name, version in setting.versions.items() if name != "commit"}
+    assert setting.versions["commit"]
     assert "/" not in setting.machine + "".join(setting.versions.values())
 
 
