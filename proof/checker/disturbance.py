@@ -39,7 +39,7 @@ class Disturbances:
         for role in (Role.SCHEDULER, Role.BROKER, *((Role.WORKER,) if workers else ())):
             mine = [life for life in lives if life.role == role]
             found += _instants(mine, history.bounds.session_ms)
-            found += _absences(mine)
+            found += absences(mine)
         self._found = sorted(found)
         self._begins = [began for began, _ in self._found]
         self._latest_end: list[int] = []  # the latest end up to each place
@@ -77,7 +77,7 @@ def _instants(lives: Iterable[Life], session_ms: int) -> Iterator[Interval]:
             yield life.ended_ms, life.ended_ms + max(0, life.session_ms - session_ms)
 
 
-def _absences(lives: list[Life]) -> Iterator[Interval]:
+def absences(lives: list[Life]) -> Iterator[Interval]:
     """Times in which none of them lived, from the beginning of time on; none if no life was noted at all."""
     reached = LONG_AGO
     for life in sorted(lives, key=lambda each: each.began_ms):

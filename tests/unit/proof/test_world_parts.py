@@ -10,6 +10,7 @@ import pytest
 from dueline.schemas.codec import encode
 from dueline.schemas.ledger import Barrier
 from proof.history.acts import Bounds, Fault, Noted, Role
+from proof.history.acts import Life as Lived
 from proof.history.entry import Entry
 from proof.history.history import History
 from proof.simulation.archive import Archive
@@ -284,3 +285,27 @@ def test_a_group_may_be_deleted_at_any_time_of_a_fault_that_lasts() -> None:
 def test_a_deleted_group_begins_anew() -> None:
     assert broken_fence(barriers((7, "s1"), (1, "s2"), deleted_ms=500)) == []
     assert len(broken_fence(barriers((7, "s1"), (1, "s2"), (7, "s1"), (1, "s2"), deleted_ms=500))) == 1
+
+
+@pytest.mark.parametrize(
+    ("expired_ms", "alone_ms", "begins_anew"),
+    [
+        (400, (300, 900), True),
+        (200, (300, 900), True),
+        (400, None, False),  # somebody was there all the time
+        (1_200, (300, 900), False),  # its offsets stood while nobody was there
+        (-500, (300, 900), False),  # a leader has committed others since
+    ],
+)
+def test_a_group_without_members_whose_offsets_expired_begins_anew(
+    expired_ms: int, alone_ms: tuple[int, int] | None, begins_anew: bool
+) -> None:
+    """A barrier at 0, another one of a lower generation at 1,000."""
+
+    def lived(began_ms: int, ended_ms: int) -> Lived:
+        return Lived(process="s1", role=Role.SCHEDULER, pid=1, began_ms=began_ms, ended_ms=ended_ms, how="")
+
+    lives = (lived(-900, -1),) if alone_ms is None else (lived(-900, alone_ms[0]), lived(alone_ms[1], -1))
+    faults = (Fault(kind="offsets-expired", target="", began_ms=expired_ms, ended_ms=expired_ms),)
+    told = replace(barriers((7, "s1"), (1, "s1")), noted=Noted(faults=faults, lives=lives))
+    assert (broken_fence(told) == []) is begins_anew
