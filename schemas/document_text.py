@@ -90,7 +90,7 @@ to `rejected` with its coordinates and the reason, and whatever held before goes
 in the leader's transactions, such a letter follows by itself, for ten minutes, and may then stand behind letters of
 later terms; if its process ends first, only its log has it. A barrier in `rejected` says nothing, and only ends what a
 broker forgot to end ([kafka](kafka.md)): pass over it. After such a loss a letter may stand twice, with the same
-coordinates.
+coordinates. So does a record without value, under the key `forgotten`, in `attempts` and `steps`.
 
 {jobs}
 Durations: `90s`, `5m`, `1h30m`, units w d h m s ms, longest first; or ISO-8601 without years and months (`PT1H30M`).

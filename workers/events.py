@@ -150,12 +150,20 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignedOff:
+    """Whether all that a drained incarnation wrote can be read."""
+
+    incarnation: str
+    readable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeftGroup:
     """The group reader is closed."""
 
 
 Event = (
     OffersRead | Sought | SignalsRead | HeartbeatAnswered | ClaimsAnswered | Written | InDoubt
-    | StepSubmitted | HandlerEnded | StepsRead | Opened | LeftGroup
+    | StepSubmitted | HandlerEnded | StepsRead | Opened | SignedOff | LeftGroup
 )  # fmt: skip
 

@@ -43,7 +43,9 @@ class Incarnation:
     heart: Heart
     lease: Lease
     lost: bool = False
-    """What its claim writer left open is not known: it is to be fenced although it holds nothing (docs/kafka.md)."""
+    """What it left open is not known: it is to be fenced although it holds nothing (docs/kafka.md)."""
+    signing: bool | None = None
+    """Whether it is asked at the moment if all that it wrote can be read; None: not yet."""
 
     @property
     def takes_work(self) -> bool:
@@ -54,6 +56,18 @@ class Incarnation:
     def idle(self) -> bool:
         """Nothing of it is on its way to the log."""
         return self.commits.idle and not self.claiming.flying
+
+    def signs_off(self) -> bool:
+        """Whether it is known if all that it wrote can be read (`lost` if not); the first call asks, and SignedOff answers."""
+        if self.signing is None and not self.lost:
+            self.signing = True
+            self.commits.sign_off()
+        return self.lost or not self.signing
+
+    def signed_off(self, *, readable: bool) -> None:
+        """The answer."""
+        self.signing = False
+        self.lost = self.lost or not readable
 
     def serve(self) -> None:
         """Let its idle producers hear what their clients have to say."""

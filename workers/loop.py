@@ -36,8 +36,9 @@ from dueline.schemas.codec import decode
 from dueline.schemas.errors import DecodeError
 from dueline.schemas.work import AttemptEvent, Step
 from dueline.workers.errors import AttemptClosed, StepError
-from dueline.workers.events import STEP_KIND, Event, InDoubt, Write, Written
+from dueline.workers.events import STEP_KIND, Event, InDoubt, SignedOff, Write, Written
 from dueline.workers.readback import Pause, Stuck, read_back
+from dueline.workers.signoff import sign_off
 from dueline.workers.silence import Silence, ask, topics_of, unanswered, without
 from dueline.workers.threads import Tasks
 
@@ -135,6 +136,10 @@ class GroupCommit:
             settle(write, closed)
         self._pending.clear()
 
+    def sign_off(self) -> None:
+        """Nothing more will be written: see that all of it can be read. It comes as SignedOff."""
+        self._tasks.submit(lambda: self._post(self._sign_off()))
+
     def close(self) -> None:
         """Abandon the writer, after what is on its way."""
         self._over = self._over or "closed"
@@ -205,6 +210,12 @@ class GroupCommit:
             place = (one.topic, one.partition)
             if place in self._starts:
                 self._starts[place] = max(self._starts[place], one.offset + 1)
+
+    def _sign_off(self) -> SignedOff:
+        readable = sign_off(
+            self.incarnation, self._starts, self._writer, admin=self._admin, clock=self._clock, pause=self._pause
+        )
+        return SignedOff(incarnation=self.incarnation, readable=readable)
 
     def _recover(self, batch: Sequence[Write], error: WriteError) -> Written:
         try:

@@ -27,6 +27,7 @@ from dueline.workers.events import (
     OffersRead,
     Opened,
     SignalsRead,
+    SignedOff,
     Sought,
     StepsRead,
     StepSubmitted,
@@ -161,6 +162,8 @@ class Worker:
                 self._opened(event.incarnation)
             case InDoubt():
                 self._succeed(event.incarnation, event.error)
+            case SignedOff():
+                self._signed_off(event)
             case LeftGroup():
                 self.left_group = True
                 self.offers.received(None, (), 0)
@@ -316,10 +319,16 @@ class Worker:
             self._opening = True
             self._open_incarnation(pause_s)
 
+    def _signed_off(self, event: SignedOff) -> None:
+        if (incarnation := self.incarnations.get(event.incarnation)) is not None:
+            incarnation.signed_off(readable=event.readable)
+
     def _retire(self, incarnation: Incarnation) -> None:
-        """A draining incarnation that holds nothing has sent all it had: its last heartbeat says so."""
+        """A draining incarnation that holds nothing has sent all it had; when all can be read its last heartbeat says so."""
         drained = incarnation.state == WorkerState.DRAINING and incarnation.idle
         if not drained or self.claims.of(incarnation.name) or (self.draining and not self.left_group):
+            return
+        if not incarnation.signs_off():
             return
         incarnation.state = WorkerState.LOST if incarnation.lost else WorkerState.STOPPED
         self._beat(incarnation)

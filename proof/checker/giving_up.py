@@ -2,7 +2,9 @@
 
 Such a one says `lost` in its last heartbeat, and is fenced for that. One that holds nothing by then had said before, when it
 began to drain, that it takes no more work: that is when it had missed the answer. What kept the answer away is looked for from
-`Life.call_ms` before that on. Who says `lost` only after it was fenced, or was fenced for something else, did not give up.
+`Life.call_ms` before that on. One that holds runs may say so much later, when it has read back in vain, since a killed broker
+forgot to end what stands open there: then a fault on a broker is looked for from when it began to drain. Who says `lost` only
+after it was fenced, or was fenced for something else, did not give up.
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ GAVE_UP: Final = "it gave up"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivingUp:
-    """`missed_ms`: when the answer was missed, at the latest; `call_ms`: how long it had been waited for."""
+    """`missed_ms`: when the answer was missed, at the latest; `call_ms`: how long it had been waited for; `drained_ms`: since
+    when it took no more work."""
 
     missed_ms: int
     call_ms: int
+    drained_ms: int
 
 
 def givings_up(log: Log) -> dict[str, GivingUp]:
@@ -45,7 +49,9 @@ def givings_up(log: Log) -> dict[str, GivingUp]:
             continue
         processes = of_worker(log.history, beat.worker)
         call_ms = max((life.call_ms for life in log.history.noted.lives if life.process in processes), default=0)
-        found[beat.incarnation] = GivingUp(missed_ms=at if beat.claims else drains[beat.incarnation], call_ms=call_ms)
+        drained_ms = drains[beat.incarnation]
+        missed_ms = at if beat.claims else drained_ms
+        found[beat.incarnation] = GivingUp(missed_ms=missed_ms, call_ms=call_ms, drained_ms=drained_ms)
     return found
 
 

@@ -207,11 +207,13 @@ class Faults:
         kernel.after(cluster.settings.transaction_sweep_s * 2 + OPERATOR_S, self._end_forgotten)
 
     def _end_forgotten(self) -> None:
-        """In topics of users, as an operator must, else their readers stand still for ever (docs/kafka.md)."""
+        """What is of users, or stands in their topics, as an operator must, else readers stand still for ever (docs/kafka.md)."""
         cluster, prefix = self._stage.cluster, f"{self._stage.namespace.name}."
+        ours = {entry.pid for name, entry in cluster.transactions.entries.items() if name.startswith(prefix)}
         for partition, pid, epoch in list(cluster.transactions.forgotten):
             seat = cluster.controller.seats.get(partition)
-            if partition[0] == OFFSETS_TOPIC or partition[0].startswith(prefix) or seat is None or not seat.well:
+            own = pid in ours and (partition[0] == OFFSETS_TOPIC or partition[0].startswith(prefix))
+            if own or seat is None or not seat.well:
                 continue  # dueline's own are dueline's to end; what cannot be written now is ended after the next start
             cluster.mark(partition, pid, epoch, False)
             cluster.transactions.forgotten.remove((partition, pid, epoch))

@@ -221,6 +221,11 @@ def let_it_stand(*_: object) -> None:
     """W7: what a killed broker forgot to end of a dead incarnation is not ended."""
 
 
+def unasked(*_: object, **__: object) -> bool:
+    """W7: who stops in order does not ask whether all that it wrote can be read."""
+    return True
+
+
 class Endless(Lease):
     """W8: a lease that lasts until the incarnation is over."""
 
@@ -288,6 +293,7 @@ RULES: Final[Mapping[str, Names]] = {
     "W7": {(f"{KAFKA}.cluster", "KafkaFencer"): Trusting},
     "W7-unread": {("dueline.scheduler.leader.scheduler", "Intake"): Impatient},
     "W7-forgotten": {(f"{KAFKA}.fencer", "forget"): let_it_stand},
+    "W7-sign-off": {("dueline.workers.loop", "sign_off"): unasked},
     "W8": {("dueline.workers.incarnation", "Lease"): Endless},
     "W9": {("dueline.workers.process", "read_earlier"): start_over},
     "W9-stable": {("dueline.workers.process", "read_earlier"): resume_at_once},

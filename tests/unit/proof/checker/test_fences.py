@@ -99,3 +99,15 @@ def test_one_that_gave_up_had_waited_for_an_answer_before(
     noted = replace(history.noted, faults=(*history.noted.faults, fault), lives=tuple(lives))
     found = check(replace(history, noted=noted)).violations
     assert any(each.kind is Kind.UNEXPLAINED and each.subject == INCARNATION for each in found) is asked
+
+
+@pytest.mark.parametrize(("target", "ended_s", "asked"), [("b1", 2, False), ("b1", 0.9, True), ("w9", 2, True)])
+def test_one_that_read_back_in_vain_gave_up_long_after_a_broker_had_failed(target: str, ended_s: float, asked: bool) -> None:
+    """It took no more work at 7 s and said at 8.9 s that it was lost, with a run in its hands; its calls last 4 s."""
+    history = fenced((after(7), "draining"), (after(8.9), "lost"), ended_ms=-1, reason="it gave up", claims=True)
+    fault = Fault(kind="kill-broker", target=target, began_ms=after(0.5), ended_ms=after(ended_s))
+    broker = Life(process="b1", role=Role.BROKER, pid=99, began_ms=START_MS, ended_ms=-1, how="")
+    lives = (replace(life, call_ms=4_000) if life.process == "w9" else life for life in (*history.noted.lives, broker))
+    noted = replace(history.noted, faults=(*history.noted.faults, fault), lives=tuple(lives))
+    found = check(replace(history, noted=noted)).violations
+    assert any(each.kind is Kind.UNEXPLAINED and each.subject == INCARNATION for each in found) is asked
