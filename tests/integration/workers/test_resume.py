@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from dueline.scheduler.core.ports import Kafka
 from dueline.schemas.run import StepRange
 from dueline.schemas.topics import Namespace
-from dueline.schemas.work import AttemptEvent, EventKind, HeldState, Outcome, Step
+from dueline.schemas.work import AttemptEvent, EventKind, HeldState, Outcome, Step, WorkerState
 from dueline.workers.context import Context
 from tests.broker import TestBroker
 from tests.integration.workers.script import Script, running
@@ -126,3 +126,20 @@ def test_steps_that_are_not_in_the_log_any_more_fail_the_run_for_good(
         assert "retention.ms" in end.error
     assert calls == [1]
     assert len(script.all(AttemptEvent, lambda one: one.kind == EventKind.FINISHED)) == 2
+
+
+def test_a_worker_that_cannot_see_all_that_it_wrote_when_it_stops_asks_to_be_fenced(
+    broker: TestBroker, cluster: Kafka, space: Namespace, script: Script
+) -> None:
+    """Given a stranger's open transaction in its home partition, which looks like one of its own that a killed broker forgot:
+    both of its pair commit something behind it, which is read when it has ended."""
+    with running(cluster, space, {"menu": lambda _: None}) as worker:
+        beat = script.ready("w1")
+        with open_transaction(broker, space.steps, beat.home) as stranger:
+            worker.stop.set()
+            last = script.heartbeat(lambda one: one.incarnation == beat.incarnation and one.state == WorkerState.LOST)
+            assert last.claims == []
+            stranger.abort_transaction(10)
+    place, admin = (space.steps, beat.home), cluster.admin()
+    read = admin.read_range(place, 0, admin.end_offset(place), timeout_s=10.0)
+    assert [(one.key, one.value) for one in read] == [(b"forgotten", None)] * 2
