@@ -4,7 +4,8 @@
   was deleted then runs for nobody.
 - Only a definition brings a deleted job back.
 - What was due more than ASKED_BACK_MS after a version was made does not begin under an older one: offers made ahead are asked
-  back. Unless a fault on a scheduler, on its worker or on a broker came between.
+  back. Unless a fault on a scheduler, on one of its workers or on a broker came between: a worker that did not hear of it and
+  was lost may have begun, and so the run goes on elsewhere.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _ahead(log: Log, chain: list[Placed[Run]], versions: list[Placed[JobVersion]
         if version.version <= last.job.version or version.change == Change.REZONED or due_ms <= limit or min(begun) <= limit:
             continue
         schedulers = {life.process for life in log.history.noted.lives if life.role == Role.SCHEDULER}
-        processes = {*schedulers, *of_worker(log.history, last.worker)}
+        processes = {*schedulers, *(process for grant in grants for process in of_worker(log.history, grant.worker))}
         since = made_ms - log.history.bounds.worker_timeout_ms
         if not log.blame.explains(processes, since, min(begun)):
             made = f"version {version.version} ({version.change}) was made"
