@@ -194,14 +194,3 @@ def producers_in_turns(bench: Bench) -> Outcome:
         seen[name] = writer.transaction(topic, *values)
         settled_end(bench, topic)  # the other one need not wait for this marker, and would write before it
     return {**seen, "end": settled_end(bench, topic), "values": committed_values(bench, topic)}
-
-
-@scenario(short="_TIMED_OUT retriable", begin="_CONFLICT retriable", again="ok", values=["x"])
-def commit_in_parts(bench: Bench) -> Outcome:
-    """A commit that was not answered in time is asked for again; meanwhile there is no other transaction."""
-    topic = bench.new_topic()
-    writer = Writer(bench, bench.name("id"))
-    writer.begin()
-    writer.write(topic, "x")
-    short = tried(writer.client.commit_transaction, 0.00001)
-    return {"short": short, "begin": writer.begin(), "again": writer.commit(), "values": committed_values(bench, topic)}
