@@ -11,6 +11,9 @@ from dueline.schemas.base import NONE, record
 BARRIER_KEY: Final = "!barrier"
 POSITIONS_KEY: Final = "!positions"
 
+FORGOTTEN_KEY: Final = b"forgotten"
+"""Of records without value in `attempts` and `steps`, which say nothing: each ends what a broker forgot to end there."""
+
 
 @record
 class Barrier:

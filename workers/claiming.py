@@ -27,14 +27,16 @@ from dueline.schemas.base import NONE
 from dueline.schemas.codec import decode_as
 from dueline.schemas.errors import DecodeError
 from dueline.schemas.work import Dispatch, EventKind
-from dueline.workers.events import Ask, ClaimsAnswered, Event, InDoubt
+from dueline.workers.events import Ask, ClaimsAnswered, Event, InDoubt, SignedOff
 from dueline.workers.logging import once
 from dueline.workers.loop import standing
 from dueline.workers.offers import Batch
 from dueline.workers.readback import RETRY_S, Pause, Stuck, read_back
 from dueline.workers.records import Origin
 from dueline.workers.registry import Registry
+from dueline.workers.signoff import sign_off, tend
 from dueline.workers.threads import Tasks
+from dueline.workers.trail import Trail
 
 log = logging.getLogger(__name__)
 
@@ -64,9 +66,13 @@ class Claiming:
         self._pause = pause
         self._post = post
         self._attempts_from = attempts_from  # only the task that runs touches it
+        home = (origin.namespace.attempts, origin.home)
+        self._trail = Trail([home], group=origin.namespace.worker_group(origin.queue), admin=admin, clock=clock)
         self._numbers = itertools.count(1)
         self._waits = 0  # tries in a row that met no broker
         self.flying = False
+        self._tended = True  # the last `_tend` has ended
+        self._stops = False
         self._closed = False
 
     # -- the loop's side -----------------------------------------------------------------------------------------------
@@ -79,9 +85,15 @@ class Claiming:
         return asks
 
     def serve(self) -> None:
-        """Let the writer hear its client, unless claims are on their way."""
-        if not self.flying and not self._closed:
-            self._tasks.submit(self._writer.serve)
+        """Let the writer hear its client, and look whether what it wrote can be read."""
+        if self._tended and not self._stops:
+            self._tended = False
+            self._tasks.submit(self._tend)
+
+    def sign_off(self) -> None:
+        """Nothing more is claimed: see that all claims can be read. It comes as SignedOff."""
+        self._stops = True
+        self._tasks.submit(lambda: self._post(self._sign_off()))
 
     def answered(self) -> None:
         """The claims on their way have an outcome."""
@@ -89,7 +101,7 @@ class Claiming:
 
     def close(self) -> None:
         """Abandon the writer, after what is on its way."""
-        self._closed = True
+        self._stops = self._closed = True
         self._tasks.submit(self._writer.close)
         self._tasks.close()
 
@@ -132,6 +144,7 @@ class Claiming:
             return self._recover(batch, asks, error)
         received_s = self._clock.monotonic_s()
         self._attempts_from = delivered[-1].offset + 1
+        self._trail.wrote(delivered, batch.offsets.offsets)
         return ClaimsAnswered(
             incarnation=self.incarnation,
             batch=batch,
@@ -139,6 +152,25 @@ class Claiming:
             append_ms=max(one.append_ms for one in delivered),
             received_s=received_s,
         )
+
+    def _tend(self) -> None:
+        try:
+            self._writer.serve()
+            if not self._trail.readable and not self._stops:
+                tend(self.incarnation, self._trail, self._writer)
+        except Unavailable as error:
+            log.debug("incarnation %s: whether its claims can be read cannot be told now: %s", self.incarnation, error)
+        except WriteError as error:  # the next claim meets a writer that is over
+            self._post(InDoubt(incarnation=self.incarnation, error=str(error)))
+        finally:
+            self._tended = True
+
+    def _sign_off(self) -> SignedOff:
+        readable = sign_off(
+            self.incarnation, self._trail, self._writer, clock=self._clock, pause=self._pause,
+            goes_on=lambda: not self._closed,
+        )  # fmt: skip
+        return SignedOff(incarnation=self.incarnation, readable=readable)
 
     def _recover(self, batch: Batch, asks: Sequence[Ask], error: WriteError) -> ClaimsAnswered:
         home = (self._origin.namespace.attempts, self._origin.home)

@@ -151,7 +151,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedOff:
-    """Whether all that a drained incarnation wrote can be read."""
+    """Whether all that one of the two writers of a drained incarnation wrote can be read."""
 
     incarnation: str
     readable: bool

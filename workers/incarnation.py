@@ -1,8 +1,9 @@
 """One life of a worker process's producers (W1). Its three transactional ids are initialised here, once, before its first
 heartbeat; when they are lost, another incarnation with other ids takes over.
 
-States: running (claims) -> draining (a fresh one claims instead, or the worker stops) -> stopped (holds nothing; its last
-heartbeat says so); or at any moment -> lost (fenced, or no producer left: a last heartbeat says so, the leader fences it).
+States: running (claims) -> draining (a fresh one claims instead, or the worker stops) -> it holds nothing, and sees whether all
+that it wrote can be read -> stopped (its last heartbeat says so); or at any moment -> lost (fenced, no producer left, or what it
+wrote cannot be read: a last heartbeat says so, the leader fences it).
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Incarnation:
     lease: Lease
     lost: bool = False
     """What it left open is not known: it is to be fenced although it holds nothing (docs/kafka.md)."""
-    signing: bool | None = None
-    """Whether it is asked at the moment if all that it wrote can be read; None: not yet."""
+    signs: int | None = None
+    """How many of its two writers have not said yet whether all that they wrote can be read; None: they were not asked."""
 
     @property
     def takes_work(self) -> bool:
@@ -58,15 +59,16 @@ class Incarnation:
         return self.commits.idle and not self.claiming.flying
 
     def signs_off(self) -> bool:
-        """Whether it is known if all that it wrote can be read (`lost` if not); the first call asks, and SignedOff answers."""
-        if self.signing is None and not self.lost:
-            self.signing = True
+        """Whether it is known if all that it wrote can be read (`lost` if not); the first call asks, SignedOff answers twice."""
+        if self.signs is None and not self.lost:
+            self.signs = 2
             self.commits.sign_off()
-        return self.lost or not self.signing
+            self.claiming.sign_off()
+        return self.lost or self.signs == 0
 
     def signed_off(self, *, readable: bool) -> None:
-        """The answer."""
-        self.signing = False
+        """The answer of one of its writers."""
+        self.signs = (self.signs or 1) - 1
         self.lost = self.lost or not readable
 
     def serve(self) -> None:

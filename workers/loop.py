@@ -30,6 +30,7 @@ from dueline.scheduler.core.ports import (
     Partition,
     Received,
     TransactionWriter,
+    Unavailable,
     WriteError,
 )
 from dueline.schemas.codec import decode
@@ -38,9 +39,10 @@ from dueline.schemas.work import AttemptEvent, Step
 from dueline.workers.errors import AttemptClosed, StepError
 from dueline.workers.events import STEP_KIND, Event, InDoubt, SignedOff, Write, Written
 from dueline.workers.readback import Pause, Stuck, read_back
-from dueline.workers.signoff import sign_off
+from dueline.workers.signoff import sign_off, tend
 from dueline.workers.silence import Silence, ask, topics_of, unanswered, without
 from dueline.workers.threads import Tasks
+from dueline.workers.trail import Trail
 
 MAX_WRITES: Final = 500
 """In one transaction: bounds how long those at its front wait for those at its end."""
@@ -74,10 +76,13 @@ class GroupCommit:
         self._pause = pause
         self._post = post
         self._starts = starts  # only the task that runs touches it
+        self._trail = Trail(starts, admin=admin, clock=clock)
         self._pending: deque[Write] = deque()
         self._flying: Sequence[Write] = ()
         self._silence = Silence(clock.monotonic_s)
         self._over = ""
+        self._tended = True  # the last `_tend` has ended
+        self._closed = False
 
     @property
     def idle(self) -> bool:
@@ -109,9 +114,10 @@ class GroupCommit:
             self._tasks.submit(lambda: self._post(self._write(batch)))
 
     def serve(self) -> None:
-        """Let the writer hear its clients, unless a transaction is on its way."""
-        if not self._flying and not self._over:
-            self._tasks.submit(lambda: self._writer.serve())
+        """Let the writer hear its clients, and look whether what it wrote can be read."""
+        if self._tended and not self._over:
+            self._tended = False
+            self._tasks.submit(self._tend)
 
     def answered(self, written: Written) -> None:
         """The transaction on its way has an outcome."""
@@ -137,12 +143,13 @@ class GroupCommit:
         self._pending.clear()
 
     def sign_off(self) -> None:
-        """Nothing more will be written: see that all of it can be read. It comes as SignedOff."""
+        """Nothing more is written: see that all of it can be read. It comes as SignedOff."""
+        self._over = self._over or "it stops"
         self._tasks.submit(lambda: self._post(self._sign_off()))
 
     def close(self) -> None:
         """Abandon the writer, after what is on its way."""
-        self._over = self._over or "closed"
+        self._over, self._closed = self._over or "closed", True
         self._tasks.submit(lambda: self._writer.close())
         self._tasks.close()
 
@@ -210,11 +217,30 @@ class GroupCommit:
             place = (one.topic, one.partition)
             if place in self._starts:
                 self._starts[place] = max(self._starts[place], one.offset + 1)
+        self._trail.wrote(delivered)
+
+    def _tend(self) -> None:
+        try:
+            self._writer.serve()
+            if not self._trail.readable and not self._over:
+                tend(self.incarnation, self._trail, self._writer)
+        except Unavailable as error:
+            log.debug("incarnation %s: whether what it wrote can be read cannot be told now: %s", self.incarnation, error)
+        except Fenced as error:
+            self._post(Written(incarnation=self.incarnation, landed=(), over=str(error)))
+        except WriteError as error:
+            self._post(InDoubt(incarnation=self.incarnation, error=str(error)))
+            written = self._recover((), error)
+            if written.over:  # else nobody waits for it
+                self._post(written)
+        finally:
+            self._tended = True
 
     def _sign_off(self) -> SignedOff:
         readable = sign_off(
-            self.incarnation, self._starts, self._writer, admin=self._admin, clock=self._clock, pause=self._pause
-        )
+            self.incarnation, self._trail, self._writer, clock=self._clock, pause=self._pause,
+            goes_on=lambda: not self._closed,
+        )  # fmt: skip
         return SignedOff(incarnation=self.incarnation, readable=readable)
 
     def _recover(self, batch: Sequence[Write], error: WriteError) -> Written:

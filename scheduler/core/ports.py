@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from dueline.schemas.topics import Namespace
+
 Partition = tuple[str, int]
 """A topic and a partition number."""
 
@@ -173,6 +175,15 @@ class GroupOffsets:
     offsets: Mapping[Partition, int]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetsAgain:
+    """Offsets that the same writer committed before, of partitions whose offsets nobody has been able to fetch since: a broker
+    forgot to end that transaction, and this one ends it. Under no assignment, since the writer may hold none any more."""
+
+    group: str
+    offsets: Mapping[Partition, int]
+
+
 BeforeCommit = Callable[[Sequence[Delivered]], str | None]
 """Given what was delivered, a reason to abort instead of committing, or None."""
 
@@ -188,10 +199,15 @@ class TransactionWriter(Protocol):
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | None = None,
+        offsets: GroupOffsets | OffsetsAgain | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         """One transaction; each group is flushed before the next (L5). Raises WriteError kinds."""
+        ...
+
+    @property
+    def producers(self) -> int:
+        """How many take turns: so many transactions in a row, and each has written one."""
         ...
 
     def serve(self) -> None:
@@ -266,6 +282,10 @@ class LogAdmin(Protocol):
         """Where a read-committed reader stops: the end, or the beginning of the first transaction that is open there."""
         ...
 
+    def unsettled(self, group: str, partitions: Sequence[Partition]) -> frozenset[Partition]:
+        """Those whose committed offset nobody can fetch, since a transaction with a newer one stands open."""
+        ...
+
     def open_from(self, partition: Partition) -> int | None:
         """Where the first transaction begins that stands open in the partition, and read-committed readers stop; None when none
         does. Without topic, leader or right nobody can tell: Unavailable."""
@@ -289,8 +309,9 @@ class FenceResult:
 class Fencer(Protocol):
     """Fences dead incarnations outside the leader loop (W7), several in parallel."""
 
-    def start(self, incarnation: str, transactional_ids: Sequence[str], home: int, group: str) -> None:
-        """Begin; a second call for one under way does nothing. Retries by itself until it succeeds. `group`: its queue's."""
+    def start(self, incarnation: str, transactional_ids: Sequence[str], home: int, queue: str) -> None:
+        """Begin; a second call for one under way does nothing. Retries by itself until it succeeds. `queue`: whose offers it
+        claimed."""
         ...
 
     def results(self) -> list[FenceResult]:
@@ -359,8 +380,8 @@ class Kafka(Protocol):
         """Questions about the log."""
         ...
 
-    def fencer(self, attempts: str, steps: str) -> Fencer:
-        """Fences workers and takes the ends of their home partitions of these two topics."""
+    def fencer(self, namespace: Namespace) -> Fencer:
+        """Fences the namespace's workers and takes the ends of their home partitions."""
         ...
 
     def contact(self, partition: Partition) -> Contact:

@@ -22,6 +22,7 @@ from dueline.scheduler.core.ports import (
     Doubtful,
     Fenced,
     GroupOffsets,
+    OffsetsAgain,
     Outgoing,
     Partition,
     Refused,
@@ -106,7 +107,7 @@ class TransactionalProducer:
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | None,
+        offsets: GroupOffsets | OffsetsAgain | None,
         before_commit: BeforeCommit | None,
         survives_refusal: bool,
     ) -> list[Delivered]:

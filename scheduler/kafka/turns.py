@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dueline.scheduler.core.ports import Aborted, BeforeCommit, Delivered, Doubtful, Fenced, GroupOffsets, Outgoing, Refused
+from dueline.scheduler.core.ports import (
+    Aborted,
+    BeforeCommit,
+    Delivered,
+    Doubtful,
+    Fenced,
+    GroupOffsets,
+    OffsetsAgain,
+    Outgoing,
+    Refused,
+)
 from dueline.scheduler.core.ports import WriteError as _WriteError
 
 from .transaction import TransactionalProducer
@@ -34,7 +44,7 @@ class TurnsWriter:
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | None = None,
+        offsets: GroupOffsets | OffsetsAgain | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         """One transaction by the producer whose turn it is."""
@@ -59,6 +69,11 @@ class TurnsWriter:
             raise
         self._next = (self._next + 1) % len(self._producers)
         return delivered
+
+    @property
+    def producers(self) -> int:
+        """How many take turns."""
+        return len(self._producers)
 
     def serve(self) -> None:
         """Hear what the clients have to say, until they are closed: an open client goes on talking when the writer is over."""

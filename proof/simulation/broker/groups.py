@@ -188,14 +188,14 @@ class Groups:
 
     def fetch(self, node: int, request: OffsetFetch, reply: Reply) -> None:
         """OffsetFetch, of stable offsets."""
-        code = self.seat(request.group).coordinator_code(node)
+        code, unstable = self.seat(request.group).coordinator_code(node), frozenset[Partition]()
         if not code:
-            wanted = {(request.group, partition) for partition in request.partitions}
-            if any(not wanted.isdisjoint(written) for written in self._offsets[self._number(request.group)].open.values()):
-                code = codes.UNSTABLE_OFFSET_COMMIT
+            written = {key for some in self._offsets[self._number(request.group)].open.values() for key in some}
+            unstable = frozenset(one for one in request.partitions if (request.group, one) in written)
+            code = codes.UNSTABLE_OFFSET_COMMIT if unstable else code
         group = self.groups.get(request.group)
         if code or group is None:
-            reply(OffsetsAnswer(code=code))
+            reply(OffsetsAnswer(code=code, unstable=unstable))
             return
         known = group.offsets
         reply(OffsetsAnswer(offsets={partition: known[partition] for partition in request.partitions if partition in known}))

@@ -24,6 +24,7 @@ from dueline.scheduler.core.ports import (
     Doubtful,
     GroupOffsets,
     GroupReader,
+    OffsetsAgain,
     Outgoing,
     Partition,
     Received,
@@ -191,7 +192,7 @@ class Again(TurnsWriter):
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | None = None,
+        offsets: GroupOffsets | OffsetsAgain | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         """See TurnsWriter."""

@@ -18,6 +18,7 @@ from dueline.scheduler.core.ports import (
     FenceResult,
     GroupOffsets,
     LogAdmin,
+    OffsetsAgain,
     Outgoing,
     Partition,
     Received,
@@ -64,7 +65,7 @@ class Undying:
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | None = None,
+        offsets: GroupOffsets | OffsetsAgain | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         """See the port."""
@@ -74,6 +75,11 @@ class Undying:
             self._writer.close()
             self._writer = self._reopen()
             return self._writer.write(groups, offsets=offsets, before_commit=before_commit)
+
+    @property
+    def producers(self) -> int:
+        """See the port."""
+        return self._writer.producers
 
     def survivor(self) -> TransactionWriter | None:
         """See the port."""
@@ -200,13 +206,13 @@ class Unread(GroupCommit):
 class Trusting(KafkaFencer):
     """W7: silence alone ends an incarnation; none of its ids is initialised."""
 
-    def _fence(self, incarnation: str, ids: Sequence[str], home: int, group: str) -> FenceResult:
-        del ids, group
-        admin = self._admin()
+    def _fence(self, incarnation: str, ids: Sequence[str], home: int, queue: str) -> FenceResult:
+        del ids, queue
+        admin, namespace = self._admin(), self._namespace
         return FenceResult(
             incarnation=incarnation,
-            attempts_end=admin.end_offset((self._attempts, home)),
-            steps_end=admin.end_offset((self._steps, home)),
+            attempts_end=admin.end_offset((namespace.attempts, home)),
+            steps_end=admin.end_offset((namespace.steps, home)),
         )
 
 
@@ -222,7 +228,7 @@ def let_it_stand(*_: object) -> None:
 
 
 def unasked(*_: object, **__: object) -> bool:
-    """W7: who stops in order does not ask whether all that it wrote can be read."""
+    """W7: nobody asks whether what it wrote can be read."""
     return True
 
 
@@ -293,7 +299,8 @@ RULES: Final[Mapping[str, Names]] = {
     "W7": {(f"{KAFKA}.cluster", "KafkaFencer"): Trusting},
     "W7-unread": {("dueline.scheduler.leader.scheduler", "Intake"): Impatient},
     "W7-forgotten": {(f"{KAFKA}.fencer", "forget"): let_it_stand},
-    "W7-sign-off": {("dueline.workers.loop", "sign_off"): unasked},
+    "W7-idle": {("dueline.workers.loop", "tend"): unasked},
+    "W7-sign-off": {("dueline.workers.loop", "tend"): unasked, ("dueline.workers.loop", "sign_off"): unasked},
     "W8": {("dueline.workers.incarnation", "Lease"): Endless},
     "W9": {("dueline.workers.process", "read_earlier"): start_over},
     "W9-stable": {("dueline.workers.process", "read_earlier"): resume_at_once},

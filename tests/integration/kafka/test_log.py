@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
-from dueline.scheduler.core.ports import EARLIEST, LATEST, Expired, Partition, Unavailable
+from dueline.scheduler.core.ports import EARLIEST, LATEST, Expired, OffsetsAgain, Partition, Unavailable
 from tests.integration.kafka.support import DEADLINE_S, Site, position_of, record, take
 
 
@@ -155,3 +155,20 @@ def test_topics_answer_for_themselves(site: Site) -> None:
     first = admin.topic_id(site.ns.rejected)
     assert first not in ("", admin.topic_id(site.ns.runs))
     assert admin.topic_id(site.ns.rejected) == first
+
+
+def test_offsets_of_an_open_transaction_are_unsettled_until_it_ends(site: Site) -> None:
+    """Given offsets under no membership, which whoever holds nothing commits again (`OffsetsAgain`)."""
+    group, (held, other) = site.ns.worker_group("q"), [(site.ns.dispatch("q"), number) for number in (0, 1)]
+    admin, writer = site.cluster.admin(), site.writer("claims")
+    assert admin.unsettled(group, [held, other]) == frozenset()
+
+    def meanwhile(_: object) -> None:
+        assert admin.unsettled(group, [held, other]) == {held}
+        assert admin.unsettled(group, [other]) == frozenset()
+
+    again = OffsetsAgain(group=group, offsets={held: 5})
+    writer.write([[record(site.ns.runs, b"x")]], offsets=again, before_commit=meanwhile)
+    answers = site.raw_consumer(group).committed([TopicPartition(*held), TopicPartition(*other)], DEADLINE_S)
+    assert [one.offset for one in answers] == [5, -1001]
+    assert admin.unsettled(group, [held, other]) == frozenset()

@@ -20,6 +20,7 @@ from dueline.scheduler.core.ports import (
     GroupOffsets,
     Kafka,
     LogReader,
+    OffsetsAgain,
     Outgoing,
     Received,
     TransactionWriter,
@@ -253,10 +254,14 @@ class WrappedWriter:
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | None = None,
+        offsets: GroupOffsets | OffsetsAgain | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         return self._around(RealWrite(self._writer, groups, offsets, before_commit))
+
+    @property
+    def producers(self) -> int:
+        return self._writer.producers
 
     def serve(self) -> None:
         self._writer.serve()
@@ -275,7 +280,7 @@ class RealWrite:
         self,
         writer: TransactionWriter,
         groups: Sequence[Sequence[Outgoing]],
-        offsets: GroupOffsets | None,
+        offsets: GroupOffsets | OffsetsAgain | None,
         before_commit: BeforeCommit | None,
     ) -> None:
         self._writer = writer

@@ -18,6 +18,7 @@ from dueline.scheduler.core.ports import (
     Kafka,
     LogAdmin,
     LogReader,
+    OffsetsAgain,
     Outgoing,
     Partition,
     PlainWriter,
@@ -25,6 +26,7 @@ from dueline.scheduler.core.ports import (
     WriterFactory,
 )
 from dueline.schemas.codec import decode
+from dueline.schemas.topics import Namespace
 from dueline.schemas.work import Heartbeat
 
 Answer = Callable[[Delivered | None, str], None]
@@ -80,8 +82,8 @@ class Watched:
     def admin(self) -> LogAdmin:
         return self._kafka.admin()
 
-    def fencer(self, attempts: str, steps: str) -> Fencer:
-        return self._kafka.fencer(attempts, steps)
+    def fencer(self, namespace: Namespace) -> Fencer:
+        return self._kafka.fencer(namespace)
 
     def contact(self, partition: Partition) -> Contact:
         return self._kafka.contact(partition)
@@ -123,7 +125,7 @@ class WatchedWriter:
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | None = None,
+        offsets: GroupOffsets | OffsetsAgain | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         assert not self._over, "written to after it was over"
@@ -148,6 +150,10 @@ class WatchedWriter:
         error = Aborted(f"aborted {why}")
         error.topic, error.definite = groups[0][0].topic, True
         return error
+
+    @property
+    def producers(self) -> int:
+        return self._inner.producers
 
     def serve(self) -> None:
         """See the port."""

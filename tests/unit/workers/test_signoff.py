@@ -1,78 +1,205 @@
-"""An incarnation that stops in order: what it wrote can be read, or it is to be fenced."""
+"""What a writer committed can be read, or is ended by it, while it lives and when it stops; or it is to be fenced."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from dueline.scheduler.core.ports import Doubtful, Outgoing, Partition, Unavailable
-from dueline.workers.signoff import ENDS_S, sign_off
+from dueline.scheduler.core.ports import Delivered, Doubtful, OffsetsAgain, Outgoing, Partition, Unavailable
+from dueline.workers.signoff import LOOK_S, SIGN_OFF_S, sign_off, tend
+from dueline.workers.trail import ENDS_S, Trail
 from tests.unit.leader.manual import ManualClock
 
-ATTEMPTS, STEPS = ("t.attempts", 3), ("t.steps", 3)
+ATTEMPTS, STEPS, OFFERS = ("t.attempts", 3), ("t.steps", 3), ("t.dispatch.q", 1)
+GROUP = "t.workers.q"
+
+Stable = Callable[["Ground"], bool]
+"""Whether all can be read there by now."""
+
+
+def at_once(_: Ground) -> bool:
+    return True
+
+
+def never(_: Ground) -> bool:
+    return False
+
+
+def after(seconds: float) -> Stable:
+    return lambda ground: ground.clock.monotonic_s() - ground.began_s >= seconds
+
+
+def with_transaction(number: int) -> Stable:
+    """It is the producer of this transaction, from 1, that left it open."""
+    return lambda ground: len(ground.written) >= number
 
 
 class Ground:
-    """Ports `LogAdmin` and `TransactionWriter` over two partitions. What stands open in `held` ends at its time, or with the
-    transaction of that number."""
+    """Ports `LogAdmin` and `TransactionWriter` over three partitions, each with one record of ours, at offset 6."""
 
-    def __init__(self, held: dict[Partition, float | int | None]) -> None:
-        self.clock, self.held = ManualClock(wall_ms=0), held
+    producers = 2
+
+    def __init__(self, places: dict[Partition, Stable]) -> None:
+        self.clock, self.places = ManualClock(wall_ms=0), places
         self.began_s = self.clock.monotonic_s()
-        self.written: list[list[Outgoing]] = []
+        self.written: list[tuple[list[Outgoing], OffsetsAgain | None]] = []
+        self.asked: list[object] = []
         self.error: Exception | None = None
-        self.away = False
+        self.away_s = 0.0
+        self.served = 0
+        ports: Any = self
+        self.trail = Trail([ATTEMPTS, STEPS], group=GROUP, admin=ports, clock=self.clock)
 
-    def open_from(self, place: Partition) -> int | None:
-        if self.away:
+    def wrote(self, *places: Partition, offsets: dict[Partition, int] | None = None) -> None:
+        self.trail.wrote([Delivered(topic=t, partition=p, offset=6, append_ms=0) for t, p in places], offsets)
+
+    def stable_offset(self, place: Partition) -> int:
+        self._ask(place)
+        return 7 if self.places.get(place, at_once)(self) else 6
+
+    def unsettled(self, group: str, partitions: Sequence[Partition]) -> frozenset[Partition]:
+        assert group == GROUP
+        self._ask(tuple(partitions))
+        return frozenset(one for one in partitions if not self.places.get(one, at_once)(self))
+
+    def _ask(self, what: object) -> None:
+        self.asked.append(what)
+        if self.clock.monotonic_s() - self.began_s < self.away_s:
             raise Unavailable("no answer")
-        ends = self.held.get(place, 0.0)
-        if isinstance(ends, float):
-            return 7 if self.clock.monotonic_s() - self.began_s < ends else None
-        return 7 if ends is None or len(self.written) < ends else None
 
-    def write(self, groups: Sequence[Sequence[Outgoing]]) -> list[object]:
+    def write(self, groups: Sequence[Sequence[Outgoing]], *, offsets: OffsetsAgain | None = None) -> list[object]:
         if self.error is not None:
             raise self.error
-        self.written.append([record for group in groups for record in group])
+        self.written.append(([record for group in groups for record in group], offsets))
         return []
 
-    def readable(self) -> bool:
+    def serve(self) -> None:
+        self.served += 1
+
+    def look(self) -> bool:
         ports: Any = self
-        return sign_off("w.1", [ATTEMPTS, STEPS], ports, admin=ports, clock=self.clock, pause=self.clock.pass_s)
+        return tend("w.1", self.trail, ports)
+
+    def signed_off(self, *, closed: bool = False) -> bool:
+        ports: Any = self
+        return sign_off("w.1", self.trail, ports, clock=self.clock, pause=self.clock.pass_s, goes_on=lambda: not closed)
+
+    def took_s(self) -> float:
+        return self.clock.monotonic_s() - self.began_s
 
 
-def test_where_nothing_stands_open_nothing_is_written() -> None:
+# -- a writer that lives -------------------------------------------------------------------------------------------------
+
+
+def test_it_looks_until_what_it_wrote_can_be_read_and_not_once_more() -> None:
     ground = Ground({})
-    assert ground.readable()
+    ground.wrote(("t.mails", 0))
+    assert ground.look()
+    assert ground.asked == []  # a topic of a user is none of its homes
+    ground.wrote(STEPS)
+    assert not ground.trail.readable
+    assert ground.look()
+    assert ground.look()
+    assert ground.asked == [STEPS]
     assert ground.written == []
+
+
+def test_what_a_broker_forgot_is_ended_after_a_while_and_once() -> None:
+    ground = Ground({STEPS: never})
+    ground.wrote(ATTEMPTS, STEPS)
+    for _ in range(10):
+        assert not ground.look()
+        assert bool(ground.written) == (ground.took_s() >= ENDS_S)
+        ground.clock.pass_s(1.0)
+    assert [[(one.topic, one.partition, one.key, one.value) for one in records] for records, _ in ground.written] == [
+        [(*STEPS, b"forgotten", None)]
+    ] * 2
+    ground.places = {}
+    assert ground.look()
+    ground.places = {STEPS: never}
+    ground.wrote(STEPS)
+    for _ in range(4):
+        ground.look()
+        ground.clock.pass_s(1.0)
+    assert len(ground.written) == 4  # another time
+
+
+def test_a_neighbour_that_always_has_something_open_is_not_taken_for_a_broker_that_forgot() -> None:
+    ground = Ground({})
+    stable = 6
+
+    def stable_offset(_: Partition) -> int:
+        return stable
+
+    ports: Any = ground
+    ports.stable_offset = stable_offset
+    for _ in range(20):
+        ground.trail.wrote([Delivered(topic=STEPS[0], partition=STEPS[1], offset=stable + 1, append_ms=0)])
+        assert not ground.look()
+        stable += 2
+        ground.clock.pass_s(1.0)
+    assert ground.written == []
+
+
+def test_offsets_that_nobody_can_fetch_are_committed_again() -> None:
+    ground = Ground({OFFERS: with_transaction(1)})
+    ground.producers = 1
+    ground.wrote(ATTEMPTS, offsets={OFFERS: 5, ("t.dispatch.q", 2): 9})
+    while not ground.look():
+        ground.clock.pass_s(1.0)
+    assert [([one.topic for one in records], offsets) for records, offsets in ground.written] == [
+        (["t.attempts"], OffsetsAgain(group=GROUP, offsets={OFFERS: 5}))
+    ]
+
+
+# -- a writer that stops -------------------------------------------------------------------------------------------------
+
+
+def test_who_wrote_nothing_is_not_asked() -> None:
+    ground = Ground({STEPS: never})
+    assert ground.signed_off()
+    assert ground.asked == []
 
 
 def test_what_was_committed_just_now_ends_by_itself() -> None:
-    ground = Ground({STEPS: ENDS_S / 2})
-    assert ground.readable()
+    ground = Ground({STEPS: after(ENDS_S / 2)})
+    ground.wrote(STEPS)
+    assert ground.signed_off()
     assert ground.written == []
+    assert ground.served > 0
 
 
-@pytest.mark.parametrize("ends", [1, 2])
-def test_what_a_broker_forgot_is_ended_by_the_one_of_the_pair_that_wrote_it(ends: int) -> None:
-    ground = Ground({STEPS: ends})
-    assert ground.readable()
-    assert [[(one.topic, one.partition, one.key, one.value) for one in records] for records in ground.written] == [
-        [(*STEPS, b"forgotten", None)]
-    ] * 2
+@pytest.mark.parametrize("number", [1, 2])
+def test_it_is_ended_by_the_one_of_the_pair_that_left_it_open(number: int) -> None:
+    ground = Ground({STEPS: with_transaction(number)})
+    ground.wrote(ATTEMPTS, STEPS)
+    assert ground.signed_off()
+    assert len(ground.written) == 2
 
 
 def test_what_is_not_ours_is_not_ended_by_us() -> None:
-    ground = Ground({ATTEMPTS: None, STEPS: None})
-    assert not ground.readable()
-    assert [len(records) for records in ground.written] == [2, 2]
+    ground = Ground({ATTEMPTS: never, STEPS: never})
+    ground.wrote(ATTEMPTS, STEPS)
+    assert not ground.signed_off()
+    assert [len(records) for records, _ in ground.written] == [2, 2]
+    assert SIGN_OFF_S <= ground.took_s() < SIGN_OFF_S + 2 * LOOK_S
 
 
 def test_where_it_cannot_be_told_it_is_not_said() -> None:
-    doubtful, away = Ground({STEPS: 1}), Ground({})
-    doubtful.error, away.away = Doubtful("no answer"), True
-    assert not doubtful.readable()
-    assert not away.readable()
+    doubtful, away, closed = Ground({STEPS: never}), Ground({}), Ground({STEPS: never})
+    for ground in (doubtful, away, closed):
+        ground.wrote(STEPS)
+    doubtful.error, away.away_s = Doubtful("no answer"), SIGN_OFF_S + 1
+    assert not doubtful.signed_off()
+    assert not away.signed_off()
+    assert not closed.signed_off(closed=True)
+    assert closed.took_s() == 0
+
+
+def test_a_leader_that_moves_meanwhile_is_waited_for() -> None:
+    ground = Ground({})
+    ground.away_s = 1.0
+    ground.wrote(STEPS)
+    assert ground.signed_off()

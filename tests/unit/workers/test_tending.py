@@ -1,0 +1,193 @@
+"""Both writers of an incarnation look, while it lives, whether what they wrote can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from dueline.scheduler.core.ports import (
+    Aborted,
+    Assignment,
+    Delivered,
+    Doubtful,
+    Fenced,
+    GroupOffsets,
+    OffsetsAgain,
+    Outgoing,
+    Partition,
+    Received,
+    Unavailable,
+)
+from dueline.workers.claiming import Claiming
+from dueline.workers.errors import AttemptClosed
+from dueline.workers.events import ClaimsAnswered, InDoubt, SignedOff, Written
+from dueline.workers.loop import GroupCommit
+from dueline.workers.offers import Batch
+from dueline.workers.registry import Registry
+from dueline.workers.trail import ENDS_S
+from tests.unit.leader.manual import ManualClock
+from tests.unit.workers.test_loop import INC, ORIGIN, finish, step
+from tests.unit.workers.test_silence import failure
+
+ATTEMPTS, STEPS = (ORIGIN.namespace.attempts, 0), (ORIGIN.namespace.steps, 0)
+OFFER = (ORIGIN.namespace.dispatch("q"), 4)
+
+
+class Log:
+    """Ports of a log of which nothing can be read before `ends` transactions were written; both writers', one after the other."""
+
+    producers = 2
+
+    def __init__(self, ends: float) -> None:
+        self.clock, self.ends = ManualClock(wall_ms=0), ends
+        self.written: list[tuple[list[Outgoing], Any]] = []
+        self.events: list[Any] = []
+        self.error: Exception | None = None
+        self.left = 1
+        self.away = False
+        ports: Any = self
+        self.commits = GroupCommit(
+            INC, ports, admin=ports, clock=self.clock, tasks=ports, pause=self.clock.pass_s, post=self._post,
+            starts={ATTEMPTS: 0, STEPS: 0},
+        )  # fmt: skip
+        self.claiming = Claiming(
+            INC, ports, origin=ORIGIN, admin=ports, clock=self.clock, tasks=ports, pause=self.clock.pass_s, post=self._post,
+            attempts_from=0,
+        )  # fmt: skip
+
+    def _post(self, event: Any) -> None:
+        self.events.append(event)
+        if isinstance(event, Written):
+            self.commits.answered(event)
+
+    def submit(self, task: Callable[[], None]) -> None:
+        task()
+
+    def close(self) -> None:
+        pass
+
+    def serve(self) -> None:
+        pass
+
+    def write(self, groups: Sequence[Sequence[Outgoing]], *, offsets: Any = None) -> list[Delivered]:
+        if self.error is not None:
+            raise self.error
+        records = [record for group in groups for record in group]
+        self.written.append((records, offsets))
+        return [Delivered(topic=one.topic, partition=0, offset=len(self.written), append_ms=1) for one in records]
+
+    def survivor(self) -> Any:
+        self.left -= 1
+        return self if self.left >= 0 else None
+
+    def stable_offset(self, _: Partition) -> int:
+        if self.away:
+            raise Unavailable("no answer")
+        return 1000 if len(self.written) >= self.ends else 0
+
+    def end_offset(self, _: Partition) -> int:
+        return 0
+
+    def read_range(self, *_: Any, **__: Any) -> Iterator[Received]:
+        return iter(())
+
+    def unsettled(self, _group: str, partitions: Sequence[Partition]) -> frozenset[Partition]:
+        return frozenset(partitions if len(self.written) < self.ends else ())
+
+    # -- what the tests do -------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        self.commits.add(finish())
+        self.commits.flush()
+
+    def claim(self) -> None:
+        record = Received(topic=OFFER[0], partition=OFFER[1], offset=6, append_ms=0, key=b"r", value=b"not an offer")
+        held = Assignment(serial=1, generation=1, member="m", partitions=frozenset([OFFER]), metadata=b"")
+        self.claiming.claim(Batch(records=[record], offsets=GroupOffsets(assignment=held, offsets={OFFER: 7})), Registry.of({}))
+
+    def serve_for(self, seconds: float) -> None:
+        for _ in range(round(seconds) + 1):
+            self.commits.serve()
+            self.claiming.serve()
+            self.clock.pass_s(1.0)
+
+    def of(self, kind: type) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def test_an_end_that_a_broker_forgot_is_ended_by_both_of_the_pair_though_nothing_else_is_written() -> None:
+    log = Log(ends=3)
+    log.finish()
+    log.serve_for(ENDS_S - 1)
+    assert len(log.written) == 1
+    log.serve_for(10)
+    assert [[(one.topic, one.value) for one in records] for records, _ in log.written[1:]] == [[(ATTEMPTS[0], None)]] * 2
+    assert log.commits.idle
+    assert log.of(InDoubt) == []
+
+
+def test_a_claim_is_ended_with_its_offsets() -> None:
+    log = Log(ends=2)
+    log.producers = 1
+    log.claim()
+    log.serve_for(10)
+    assert [(records[0].topic, offsets) for records, offsets in log.written[1:]] == [
+        (ATTEMPTS[0], OffsetsAgain(group=ORIGIN.namespace.worker_group("q"), offsets={OFFER: 7}))
+    ]
+    assert [event.unclaimed for event in log.of(ClaimsAnswered)] == [()]
+
+
+def test_a_broker_that_does_not_answer_is_asked_again() -> None:
+    log = Log(ends=0)
+    log.finish()
+    log.claim()
+    log.away = True
+    log.serve_for(5)
+    assert log.of(InDoubt) == []
+    log.away = False
+    log.serve_for(1)
+    assert len(log.written) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "left", "over"),
+    [(Doubtful("slow"), 1, []), (Doubtful("slow"), 0, ["slow"]), (Aborted("no"), 1, []), (Fenced("newer"), 1, ["newer"])],
+)
+def test_where_the_ending_fails_the_pair_goes_on_as_after_any_transaction(
+    error: Exception, left: int, over: list[str]
+) -> None:
+    log = Log(ends=float("inf"))
+    log.finish()
+    log.error, log.left = error, left
+    log.serve_for(ENDS_S)
+    assert [event.over for event in log.of(Written)[1:]] == over
+    assert [event.error for event in log.of(InDoubt)] == [str(error)] * (not isinstance(error, Fenced))
+    log.error = None
+    after = step("after")
+    log.commits.add(after)
+    log.commits.flush()
+    assert isinstance(failure(after), AttemptClosed if over else type(None))
+
+
+def test_a_claim_whose_ending_fails_makes_way_for_a_fresh_incarnation() -> None:
+    log = Log(ends=float("inf"))
+    log.claim()
+    log.error = Doubtful("slow")
+    log.serve_for(ENDS_S)
+    assert [event.error for event in log.of(InDoubt)] == ["slow"]
+
+
+def test_who_stops_writes_nothing_after_it_was_asked() -> None:
+    log = Log(ends=0)
+    log.finish()
+    log.claim()
+    log.commits.sign_off()
+    log.claiming.sign_off()
+    assert [event.readable for event in log.of(SignedOff)] == [True, True]
+    late = step("late")
+    log.commits.add(late)
+    log.commits.flush()
+    assert isinstance(failure(late), AttemptClosed)
+    assert len(log.written) == 2
