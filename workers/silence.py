@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from dueline.scheduler.core.ports import Aborted, LogAdmin, Unavailable
+from dueline.scheduler.kafka.errors import NotAuthorized
 from dueline.schemas.work import EventKind
 from dueline.workers.events import Write
 
@@ -94,7 +95,9 @@ def unanswered(error: Aborted, batch: Iterable[Write]) -> set[str]:
 
 
 def ask(admin: LogAdmin, topics: Iterable[str]) -> Answers:
-    """Blocks; what is not answered is silent."""
+    """Blocks; what is not answered is silent, and so is what may not be asked for: a right that one topic lacks must not end the
+    runs that have nothing to do with it. A step that waits for it is refused when its attempt is over; until then the log names
+    the right each time, since nothing else would."""
     missing: set[str] = set()
     silent: set[str] = set()
     for topic in topics:
@@ -105,4 +108,7 @@ def ask(admin: LogAdmin, topics: Iterable[str]) -> Answers:
                 silent.add(topic)
         except Unavailable:
             silent.add(topic)
+        except NotAuthorized as error:
+            silent.add(topic)
+            log.warning("steps that write to %s wait: %s", topic, error, extra={"action": "worker.topic-denied"})
     return Answers(missing=frozenset(missing), silent=frozenset(silent))

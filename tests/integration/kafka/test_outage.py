@@ -21,6 +21,7 @@ from dueline.scheduler.core.ports import EARLIEST, Aborted, Delivered, Unavailab
 from dueline.scheduler.kafka.broker import EmbeddedBroker
 from dueline.scheduler.kafka.clock import monotonic_s
 from dueline.scheduler.kafka.errors import NotAuthorized, WriteNotAuthorized
+from dueline.workers.silence import Answers, ask
 from tests.broker import BrokerKind
 from tests.integration.kafka.support import DEADLINE_S, Site, joined, record, site_on, until
 
@@ -167,3 +168,14 @@ def test_a_missing_right_on_the_transactional_id_names_the_id(guarded: Site) -> 
     deny(guarded, ResourceType.TRANSACTIONAL_ID, guarded.ns.leader_ids[0], AclOperation.WRITE)
     with pytest.raises(NotAuthorized, match="WRITE on transactional id"):
         guarded.writer()
+
+
+def test_a_missing_right_to_describe_names_the_topic_and_leaves_it_out_of_the_list(guarded: Site) -> None:
+    topic, admin = guarded.ns.dispatch("q"), guarded.cluster.admin()
+    assert admin.partitions(topic) > 0
+    deny(guarded, ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
+    with pytest.raises(NotAuthorized, match="DESCRIBE on topic") as raised:
+        until(lambda: admin.partitions(topic) == 0, "never")
+    assert raised.value.topic == topic
+    assert admin.leaderless(topic) == frozenset()  # as if it had leaders: `partitions` is the one that tells
+    assert ask(admin, [topic, guarded.ns.runs]) == Answers(missing=frozenset(), silent=frozenset({topic}))

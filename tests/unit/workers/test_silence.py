@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from dueline.scheduler.core.ports import Aborted, Delivered, Outgoing, TransactionWriter, Unavailable
+from dueline.scheduler.kafka.errors import NotAuthorized
 from dueline.workers.errors import AttemptClosed, StepError
 from dueline.workers.events import Event, InDoubt, Write, Written
 from dueline.workers.loop import GroupCommit
@@ -24,6 +25,7 @@ class Bench:
         self.partitions_of: dict[str, int] = {"mails": 1, "bills": 2}
         self.leaders_gone: set[str] = set()
         self.away = False
+        self.denied: set[str] = set()
         self.left = 1
         self.over = ""
         self.commits = GroupCommit(
@@ -57,10 +59,15 @@ class Bench:
     def partitions(self, topic: str) -> int:
         if self.away:
             raise Unavailable("away")
+        self._check_right(topic)
         return self.partitions_of.get(topic, 0)
 
     def leaderless(self, topic: str) -> frozenset[int]:
         return frozenset({0} if topic in self.leaders_gone else ())
+
+    def _check_right(self, topic: str) -> None:
+        if topic in self.denied:
+            raise NotAuthorized(f"topic {topic!r}", "DESCRIBE")
 
     # -- the writer --------------------------------------------------------------------------------------------------------
 
@@ -150,6 +157,33 @@ def test_while_no_broker_answers_for_the_topic_it_waits() -> None:
     bench.away = False
     bench.later(ASK_S)
     assert (failure(waits), len(bench.written)) == (None, 2)
+
+
+def test_a_right_that_one_topic_lacks_stops_its_steps_alone_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench(late("bills"))
+    denied, other = step("a", produced=(mail(b"1", "bills"),)), step("b", claim=2, produced=(mail(b"2"),))
+    bench.denied = {"bills"}
+    bench.add(denied)
+    bench.add(other)
+    bench.later(ASK_S)  # nothing is raised: that would end the process
+    assert (failure(other), done(denied), bench.written) == (None, False, [["bills"], ["mails"]])
+    (line,) = [record.getMessage() for record in caplog.records if getattr(record, "action", "") == "worker.topic-denied"]
+    assert line.startswith("steps that write to bills wait: not authorized: DESCRIBE on topic 'bills'; grant DESCRIBE")
+    bench.add(finish(1))
+    assert isinstance(failure(denied), AttemptClosed)
+    assert "bills" in str(failure(denied))
+
+
+def test_once_the_right_is_granted_the_step_is_written() -> None:
+    bench = Bench(late("bills"))
+    waits = step("a", produced=(mail(b"1", "bills"),))
+    bench.denied = {"bills"}
+    bench.add(waits)
+    bench.later(ASK_S)
+    assert (done(waits), bench.over) == (False, "")
+    bench.denied = set()
+    bench.later(ASK_S)
+    assert (failure(waits), bench.written) == (None, [["bills"], ["bills"]])
 
 
 def test_a_topic_that_is_gone_by_then_fails_the_step() -> None:
