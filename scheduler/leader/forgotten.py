@@ -38,12 +38,13 @@ class ForgottenLetters:
         unusable: Unusable,
         *,
         process: str,
-        look_s: float,
+        rejected_look_s: float,
     ) -> None:
-        """`look_s`: how often it is looked at, and how long after a term begins, since the leader's loop waits for the answer and
-        what came due in a gap goes first. What stands open at the same place for so long is none of this leader's letters."""
+        """`rejected_look_s`: how often it is looked at, and how long after a term begins, since the leader's loop waits for the
+        answer and what came due in a gap goes first. What stands open at the same place for so long is none of this leader's
+        letters."""
         self._admin, self._clock, self._namespace, self._unusable = admin, clock, namespace, unusable
-        self._process, self._look_s = process, look_s
+        self._process, self._rejected_look_s = process, rejected_look_s
         self._next_s = float("-inf")
         self._open_from: int | None = None
         self._tried: int | None = None
@@ -51,7 +52,7 @@ class ForgottenLetters:
 
     def begin(self) -> None:
         """A term begins."""
-        self._next_s = max(self._next_s, self._clock.monotonic_s() + self._look_s)
+        self._next_s = max(self._next_s, self._clock.monotonic_s() + self._rejected_look_s)
 
     def endings(self, term: int, generation: int) -> list[list[list[Outgoing]]]:
         """What to write now to end it: two transactions, one for each of the pair, which take turns (L11). Mostly nothing."""
@@ -81,5 +82,5 @@ class ForgottenLetters:
             log.debug("whether something stands open in `rejected` cannot be told now: %s", error)
             self._next_s = self._clock.monotonic_s() + ASK_AGAIN_S
             return None
-        self._next_s = self._clock.monotonic_s() + self._look_s
+        self._next_s = self._clock.monotonic_s() + self._rejected_look_s
         return self._open_from if self._open_from == before else None

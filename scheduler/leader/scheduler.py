@@ -84,7 +84,7 @@ class Scheduler:
         self._unusable = Unusable(clock)
         self._letters = Letters(lambda: kafka.plain_writer("letters"), namespace)
         self._forgotten = ForgottenLetters(
-            kafka.admin, clock, namespace, self._unusable, process=settings.process, look_s=settings.look_s
+            kafka.admin, clock, namespace, self._unusable, process=settings.process, rejected_look_s=settings.rejected_look_s
         )
         self._early = Early()
         self._zone_data = ZoneData(tzdata_version())

@@ -23,7 +23,7 @@ class SchedulerSettings:
     max_doubt_bound_s: float = 320.0
     echo_timeout_s: float = 20.0  # what was committed must come back within this, or the leader takes over anew
     transaction_timeout_s: float = 30.0
-    look_s: float = 30.0  # how often it is looked at whether something stands open in `rejected`
+    rejected_look_s: float = 30.0  # how often it is looked at whether something stands open in `rejected`
     max_records: int = 5_000  # of one transaction: a slice
     max_events: int = 5_000  # read in one round
     allowed_skew_ms: int = 1_000  # between brokers, for what must not be compared bare

@@ -19,7 +19,7 @@ from tests.integration.leader.rig import Watch
 
 TRANSACTION_S = 3.0
 QUICK: dict[str, object] = {"transaction_timeout_s": TRANSACTION_S}
-QUICK_LEADER: dict[str, object] = {**QUICK, "doubt_bound_s": 1.0, "look_s": 1.0}
+QUICK_LEADER: dict[str, object] = {**QUICK, "doubt_bound_s": 1.0, "rejected_look_s": 1.0}
 STEPS = 40
 OUTAGES = 2
 FORGOTTEN = "partitions are likely deleted already and hence can be skipped"

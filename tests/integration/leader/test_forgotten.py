@@ -33,7 +33,7 @@ def test_barriers_follow_what_stands_open_in_rejected_and_letters_are_heard_when
     rejected, admin, letters = (rig.namespace.rejected, 0), rig.cluster.admin(), rig.watch(rig.namespace.rejected)
     begins = admin.open_from(rejected)
     assert begins is not None
-    with rig.scheduler(look_s=LOOK_S):
+    with rig.scheduler(rejected_look_s=LOOK_S):
         rig.publish("often", {"every": "1s"})
         refused = rig.send(rig.namespace.control, None, b"no command")
         ledger = rig.ledger()

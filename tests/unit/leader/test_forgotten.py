@@ -23,7 +23,7 @@ class Ground:
         self.admin.open[REJECTED] = 5
         self.unusable = Unusable(self.clock)
         self.forgotten = ForgottenLetters(
-            lambda: self.admin, self.clock, NAMESPACE, self.unusable, process="h:1", look_s=LOOK_S
+            lambda: self.admin, self.clock, NAMESPACE, self.unusable, process="h:1", rejected_look_s=LOOK_S
         )
         self.forgotten.begin()
 

@@ -80,7 +80,7 @@ class Leader:
         self.early, self.unusable, self.letters = Early(), Unusable(self.clock), Letters(lambda: self.plain, NAMESPACE)
         self.plain = ScriptedPlainWriter()
         self.forgotten = ForgottenLetters(
-            lambda: self.admin, self.clock, NAMESPACE, self.unusable, process="h:1", look_s=LOOK_S
+            lambda: self.admin, self.clock, NAMESPACE, self.unusable, process="h:1", rejected_look_s=LOOK_S
         )
         self.answer: Callable[[int], int] = lambda now: now
         self.jobs: list[Read[Job]] = []
