@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from dueline.schemas.document_text import COMMAND_FIELDS, CONTRACT, JOB_FIELDS, KEYS, RECORDS_HEAD
+from dueline.schemas.ledger import FORGOTTEN_KEY
 from dueline.schemas.registry import parse, schema_texts
 from dueline.schemas.topics import DAY_MS, HOUR_MS, Namespace, TopicSpec, catalogue
 
@@ -29,6 +30,7 @@ def pages() -> dict[str, str]:
     current = [text for name, text in schema_texts() if name.count(".") == 1]
     contract = CONTRACT.format(
         topics=_topics(),
+        forgotten=FORGOTTEN_KEY.decode(),
         jobs=_table(("field", "value", "default"), JOB_FIELDS),
         commands=_table(("kind", "needs", "also takes"), COMMAND_FIELDS),
         fingerprints=_table(("type", "topic", "key", "first ten bytes"), _fingerprints(current)),

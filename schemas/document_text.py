@@ -80,6 +80,9 @@ Instants are milliseconds since 1970 in UTC, durations are milliseconds, and -1 
 strings: a reader must expect a value that it does not know. In a compacted topic the last record of a key holds, and a
 record without value deletes the key; of two leaders' records for one key the one with the lower term does not count.
 
+A barrier in `rejected` says nothing, and only ends what a broker forgot to end ([kafka](kafka.md)): pass over it. A
+record without value under the key `{forgotten}` in `attempts` or `steps` says nothing either: pass over it.
+
 Headers: `type` (the names above) on every record; on what the leader writes `term`, and where they apply `state` and
 `queue`, all as text. A reader can skip by them without decoding.
 
@@ -88,9 +91,8 @@ A value on `jobs` that does not start with `C3` is read as JSON. A record withou
 a key given twice, NaN and numbers beyond a double are refused; so is what a field does not allow. A refused record goes
 to `rejected` with its coordinates and the reason, and whatever held before goes on. While `rejected` cannot be written
 in the leader's transactions, such a letter follows by itself, for ten minutes, and may then stand behind letters of
-later terms; if its process ends first, only its log has it. A barrier in `rejected` says nothing, and only ends what a
-broker forgot to end ([kafka](kafka.md)): pass over it. After such a loss a letter may stand twice, with the same
-coordinates. So does a record without value, under the key `forgotten`, in `attempts` and `steps`.
+later terms; if its process ends first, only its log has it. After a broker has forgotten to end a transaction, a letter
+may stand twice, with the same coordinates.
 
 {jobs}
 Durations: `90s`, `5m`, `1h30m`, units w d h m s ms, longest first; or ISO-8601 without years and months (`PT1H30M`).
