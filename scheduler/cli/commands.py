@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Final
 
 import typer
 
-from dueline.scheduler.audit.readmodel import FINAL_STATES
-from dueline.scheduler.cli.control import execute, new_command
+from dueline.scheduler.audit.readmodel import FINAL_STATES, read_ledger
+from dueline.scheduler.cli.control import check_seen, execute, new_command
 from dueline.scheduler.cli.errors import CommandError, ExitCode
 from dueline.scheduler.cli.options import Job, Json, NoWait, Reason, WaitS
 from dueline.scheduler.cli.output import Output
 from dueline.scheduler.cli.session import session_of
 from dueline.scheduler.cli.times import instant
-from dueline.scheduler.cli.watch import Watch
+from dueline.scheduler.cli.watch import Answer, ReadWithoutEffect, Watch
+from dueline.scheduler.core.ports import LogAdmin
 from dueline.schemas.codec import Record
 from dueline.schemas.command import CommandKind
 from dueline.schemas.run import Run, RunState, run_key
+from dueline.schemas.topics import Namespace
 
 RECALL_CANCEL: Final = "cancel:"
 """How a run's `recall` begins once the leader has asked its worker to stop."""
@@ -57,15 +60,19 @@ def trigger(
         return isinstance(record, Run) and record.key == key and record.state in FINAL_STATES
 
     def until_ended(watch: Watch, first: Record) -> Record:
-        return watch.follow(ended, None) or first
+        return first if ended(first) else watch.follow(ended, None) or first
 
     then = until_ended if wait else None
-    found = execute(session, command, is_run, wait_s=None if no_wait else wait_timeout, then=then)
+    stands = _standing(session.namespace, key, is_run)
+    found = execute(session, command, is_run, wait_s=None if no_wait else wait_timeout, then=then, stands=stands)
     run = found if isinstance(found, Run) else None
+    outcome = "made" if run is not None else "sent" if no_wait else "unconfirmed"
     if as_json:
-        output.json({"run": key, "command": command.id, "state": run.state if run else None, **_end_json(run)})
-    else:
+        state = run.state if run is not None else None
+        output.json({"run": key, "command": command.id, "outcome": outcome, "state": state, **_end_json(run)})
+    elif outcome != "unconfirmed":
         output.line(key)
+    check_seen(command, found, f"dueline run show '{key}'")
     if run is not None and wait:
         output.note(f"{run.state} ({run.reason})" if run.reason else run.state)
         if run.state != RunState.SUCCEEDED:
@@ -92,25 +99,30 @@ def cancel(
     session, output = session_of(context), Output(as_json=as_json)
     command = new_command(CommandKind.CANCEL, run=run, reason=reason)
 
+    def asked_back(record: Record) -> bool:
+        return isinstance(record, Run) and record.key == run and record.recall.startswith(RECALL_CANCEL)
+
     def asked(record: Record) -> bool:
-        asked_back = isinstance(record, Run) and record.key == run and record.recall.startswith(RECALL_CANCEL)
-        return asked_back or ended(record)
+        return asked_back(record) or ended(record)
 
     def ended(record: Record) -> bool:
         return isinstance(record, Run) and record.key == run and record.state in FINAL_STATES
 
     def until_ended(watch: Watch, first: Record) -> Record:
-        return watch.follow(ended, None) or first
+        return first if ended(first) else watch.follow(ended, None) or first
 
-    found = execute(session, command, asked, wait_s=None if no_wait else wait_timeout, then=until_ended if wait else None)
+    then = until_ended if wait else None
+    stands = _standing(session.namespace, run, asked_back)
+    found = execute(session, command, asked, wait_s=None if no_wait else wait_timeout, then=then, stands=stands)
     if as_json:
-        output.json({"run": run, "command": command.id, "outcome": _cancelled(found, sent=no_wait), **_end_json(found)})
-    elif not isinstance(found, Run):
-        output.note(f"cancel {run}: {'sent' if no_wait else 'nothing to cancel'}")
-    elif found.state in FINAL_STATES:
+        output.json({"run": run, "command": command.id, "outcome": _cancelled(found), **_end_json(found)})
+    elif found is None:
+        output.note(f"cancel {run}: sent")
+    elif isinstance(found, Run) and found.state in FINAL_STATES:
         output.note(f"run {run} {found.state}{f' ({found.reason})' if found.reason else ''}")
-    else:
+    elif isinstance(found, Run):
         output.note(f"run {run} was asked to stop; it ends at its next step")
+    check_seen(command, found, f"dueline run show '{run}'")
 
 
 def accept_positions(
@@ -142,6 +154,16 @@ def accept_positions(
 # --- steps ------------------------------------------------------------------------------------------------------------
 
 
+def _standing(namespace: Namespace, run: str, answers: Answer) -> Callable[[LogAdmin], Record | None]:
+    """For a command that was given before: the leader does nothing twice, and what it did then stands in the ledger."""
+
+    def look(admin: LogAdmin) -> Record | None:
+        trail = read_ledger(admin, namespace, only=run).runs.get(run)
+        return trail.last.record if trail is not None and answers(trail.last.record) else None
+
+    return look
+
+
 def _check_json(text: str) -> None:
     try:
         json.loads(text)
@@ -153,14 +175,14 @@ def _check_json(text: str) -> None:
         ) from error
 
 
-def _cancelled(found: Record | None, *, sent: bool) -> str:
+def _cancelled(found: Record | ReadWithoutEffect | None) -> str:
     """What became of a cancel, in one word for programs."""
     if not isinstance(found, Run):
-        return "sent" if sent else "nothing-to-cancel"
+        return "sent" if found is None else "unconfirmed"
     return found.state if found.state in FINAL_STATES else "asked"
 
 
-def _end_json(run: Record | None) -> dict[str, object]:
+def _end_json(run: Record | ReadWithoutEffect | None) -> dict[str, object]:
     if not isinstance(run, Run) or run.state not in FINAL_STATES:
         return {}
     return {"reason": run.reason or None, "finished": instant(run.finished_ms), "error": run.error or None}

@@ -14,7 +14,7 @@ from dueline.scheduler.cli.errors import CommandError, ExitCode
 from dueline.scheduler.cli.sending import Sender
 from dueline.scheduler.cli.session import Session
 from dueline.scheduler.cli.watch import Answered, NoAnswer, ReadWithoutEffect, Refusal, Result, Watch, watching
-from dueline.scheduler.core.ports import Outgoing
+from dueline.scheduler.core.ports import LogAdmin, Outgoing
 from dueline.schemas.base import NONE
 from dueline.schemas.codec import Record, encode, headers
 from dueline.schemas.command import Command, CommandKind
@@ -63,10 +63,12 @@ def execute(
     *,
     wait_s: float | None,
     then: Callable[[Watch, Record], Record] | None = None,
-) -> Record | None:
+    stands: Callable[[LogAdmin], Record | None] | None = None,
+) -> Record | ReadWithoutEffect | None:
     """Send a command and wait for the record that answers it; None: not waited for, or it held already.
 
-    `then` may wait for more on the same watch. Raises CommandError when it was refused or nobody answered.
+    `then` may wait for more on the same watch. `stands` looks, when the leader has written nothing, for what answered an earlier
+    command of the kind. Raises CommandError when it was refused or nobody answered.
     """
     namespace = session.namespace
     with (
@@ -79,10 +81,24 @@ def execute(
         if wait_s is None:
             return None
         found = _answer_of(command, watch.wait(sent, answer, wait_s), wait_s)
-        return then(watch, found) if then is not None and found is not None else found
+        if isinstance(found, ReadWithoutEffect) and stands is not None:
+            found = stands(kafka.admin()) or found
+        if then is None or found is None or isinstance(found, ReadWithoutEffect):
+            return found
+        return then(watch, found)
 
 
-def _answer_of(command: Command, result: Result, waited_s: float) -> Record | None:
+def check_seen(command: Command, found: Record | ReadWithoutEffect | None, look: str) -> None:
+    """Raise CommandError when nothing was seen of what became of the command. `look`: the command line that may show it."""
+    if isinstance(found, ReadWithoutEffect):
+        raise CommandError(
+            f"{command.kind} (id {command.id}) was read by the leader; no effect and no refusal seen yet",
+            todo=f"see `dueline rejected`, where a refusal may come late, and `{look}`, before you send it again",
+            code=ExitCode.NO_ANSWER,
+        )
+
+
+def _answer_of(command: Command, result: Result, waited_s: float) -> Record | ReadWithoutEffect | None:
     match result:
         case Answered(record=record):
             return record
@@ -91,7 +107,7 @@ def _answer_of(command: Command, result: Result, waited_s: float) -> Record | No
                 return None
             raise CommandError(f"{command.kind} was refused ({rejected.error}): {rejected.detail}")
         case ReadWithoutEffect():
-            return None
+            return result
         case NoAnswer():
             raise CommandError(
                 f"{command.kind} was sent (id {command.id}), but no scheduler took it up within {waited_s:g} s",

@@ -13,7 +13,7 @@ class ExitCode(IntEnum):
     PROBLEM = 1  # the question was answered and the answer is bad; or the request was refused
     USAGE = 2  # the command line, a file or a setting can't be used
     UNREACHABLE = 3  # no broker answered in time
-    NO_ANSWER = 4  # sent, but no scheduler took it up in time
+    NO_ANSWER = 4  # sent, but no scheduler took it up in time, or what became of it was not seen
     NOT_SET_UP = 5  # the namespace's topics are missing
     INTERRUPTED = 130  # Ctrl-C
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dueline.scheduler.audit.readmodel import JobHistory, Ledger, RunTrail, read_histories, read_ledger
-from dueline.scheduler.cli.control import execute, new_command
+from dueline.scheduler.cli.control import check_seen, execute, new_command
 from dueline.scheduler.cli.errors import CommandError
 from dueline.scheduler.cli.jobs_apply import apply
 from dueline.scheduler.cli.options import Job, Json, NoWait, Reason, Tz, WaitS
@@ -17,6 +17,7 @@ from dueline.scheduler.cli.output import Output
 from dueline.scheduler.cli.runs import run_row
 from dueline.scheduler.cli.session import Session, display_of, session_of
 from dueline.scheduler.cli.times import Display, instant
+from dueline.scheduler.cli.watch import ReadWithoutEffect
 from dueline.scheduler.core.schedule import ScheduleError, compile_schedule
 from dueline.schemas.base import NONE
 from dueline.schemas.codec import Record
@@ -191,7 +192,7 @@ def _change(
             {
                 "job": job,
                 "command": command.id,
-                "outcome": "sent" if wait_s is None else made.change if made is not None else "no-change",
+                "outcome": made.change if made is not None else _without_version(record, sent=wait_s is None),
                 "version": made.version if made is not None else None,
                 "effective": instant(made.effective_ms) if made is not None else None,
             }
@@ -200,8 +201,14 @@ def _change(
         output.note(f"{kind} {job}: sent")
     elif made is not None:
         output.note(f"job {job} {made.change}: version {made.version}, from {display_of('UTC').show(made.effective_ms)}")
-    else:
+    elif record is None:
         output.note(f"job {job}: no change, it was so already")
+    check_seen(command, record, f"dueline jobs history {job}")
+
+
+def _without_version(found: Record | ReadWithoutEffect | None, *, sent: bool) -> str:
+    """What became of a command that made no version, in one word for programs."""
+    return "unconfirmed" if isinstance(found, ReadWithoutEffect) else "sent" if sent else "no-change"
 
 
 def _table(

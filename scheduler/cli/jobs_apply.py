@@ -39,7 +39,7 @@ class Applied:
     """What became of one job of the file."""
 
     read: ReadJob
-    result: str  # unchanged | created | updated | sent | refused | no answer
+    result: str  # unchanged | created | updated | sent | refused | no answer | unconfirmed
     version: int = 0
     effective_ms: int = -1
     error: str = ""
@@ -172,9 +172,17 @@ def _await(watch: Watch, read: ReadJob, sent: Delivered, timeout_s: float) -> Ap
         case Refusal(rejected=rejected):
             return Applied(read=read, result="refused", error=f"{rejected.error}: {rejected.detail}")
         case ReadWithoutEffect():
-            return Applied(read=read, result="unchanged")
+            return _without_effect(watch, read)
         case NoAnswer() | Answered():
             return Applied(read=read, result="no answer")
+
+
+def _without_effect(watch: Watch, read: ReadJob) -> Applied:
+    """The leader makes no version of a definition that holds, as somebody else may have made it hold; else nobody knows yet."""
+    history = read_histories(watch.kafka.admin(), watch.namespace).jobs.get(read.job.id)
+    if history is not None and _holds(read.job, history, {}):
+        return _unchanged(read, history)
+    return Applied(read=read, result="unconfirmed")
 
 
 def _version_of(sent: Delivered) -> Callable[[Record], bool]:
@@ -247,5 +255,12 @@ def _end(results: Sequence[Applied], waited_s: float) -> None:
         raise CommandError(
             f"sent, but no scheduler took it up within {waited_s:g} s: {', '.join(silent)}",
             todo="see that a scheduler runs for this namespace (`dueline scheduler`); the definitions wait for it",
+            code=ExitCode.NO_ANSWER,
+        )
+    unseen = [applied.read.job.id for applied in results if applied.result == "unconfirmed"]
+    if unseen:
+        raise CommandError(
+            f"read by the leader; no effect and no refusal seen yet: {', '.join(unseen)}",
+            todo="see `dueline rejected`, where a refusal may come late, and `dueline jobs history JOB`, before you apply again",
             code=ExitCode.NO_ANSWER,
         )

@@ -29,7 +29,8 @@ data goes to standard error. Global options may stand before or after the comman
 to do; a traceback is a bug.
 
 Commands that ask something of the leader (`jobs apply`, `trigger`, `cancel`, `jobs pause` and the like) wait until the
-ledger shows what became of it, `--wait-timeout` at most; with `--no-wait` they return once the broker has the record.
+ledger shows what became of it, `--wait-timeout` at most; with `--no-wait` they return once the broker has the record. If
+the leader has read it and neither an effect nor a refusal is seen, they say so (`unconfirmed` with `--json`), exit code 4.
 Commands that read do so from the log itself: they need a broker, and no scheduler.
 
 Processes (`scheduler`, `worker`, `dev`) end in order on SIGTERM or Ctrl-C, with exit code 0; a second signal ends them at

@@ -26,7 +26,7 @@ Exit codes:
   1    the answer is bad (audit, trigger --wait, health), or the request was refused
   2    the command line, a file or a setting can't be used
   3    no broker answered in time
-  4    sent, but no scheduler took it up in time
+  4    sent, but no scheduler took it up in time, or what became of it was not seen
   5    the namespace's topics are missing: run `dueline init`
   130  interrupted by Ctrl-C
 """

@@ -2,7 +2,8 @@
 
 The ends of the three topics where an answer can stand are taken before anything is sent, so no answer is missed. The
 leader's positions, which it writes in the same transaction as the answer, tell that the input was read even when it
-changed nothing; once they have passed it, whatever stands before the topics' ends is looked at, and the wait is over.
+changed nothing; once they have passed it, whatever stands before the topics' ends is looked at, and the wait is over. That there
+was no answer says little then: a refusal may follow later, or stand in `rejected` where no reader comes to yet.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadWithoutEffect:
-    """The leader has read it and changed nothing."""
+    """The leader has read it; neither an effect nor a refusal was seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoAnswer:
-    """The time ran out."""
+    """The time ran out, and the leader has not read it."""
 
 
 Result = Answered | Refusal | ReadWithoutEffect | NoAnswer
@@ -87,7 +88,7 @@ class Watch:
                 if looked == len(self.seen):
                     return ReadWithoutEffect()
             elif left <= 0:
-                return NoAnswer()
+                return ReadWithoutEffect() if passed else NoAnswer()
             else:
                 self._look(min(POLL_S, left))
 

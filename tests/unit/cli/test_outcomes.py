@@ -30,7 +30,6 @@ ENDED = Run(job=RUNNING.job, due_ms=EPOCH, state=RunState.CANCELLED, reason="eno
         ("jobs delete menu", None, {"outcome": "no-change"}),
         ("cancel menu@x", ENDED, {"run": "menu@x", "outcome": "cancelled", "reason": "enough"}),
         ("cancel menu@x", RUNNING, {"outcome": "asked"}),
-        ("cancel menu@x", None, {"outcome": "nothing-to-cancel"}),
         ("cancel menu@x --no-wait", None, {"outcome": "sent"}),
         ("accept-positions t.jobs", None, {"topic": "t.jobs", "outcome": "taken-up"}),
         ("accept-positions t.jobs --no-wait", None, {"outcome": "sent"}),
