@@ -14,9 +14,6 @@ FORGOTTEN_KEY: Final = b"forgotten"
 """Of a record without value in `attempts` or `steps`, which says nothing: it ends what a broker forgot to end there, as a barrier
 does in `rejected`. It is no run's or step's key: each of those has an `@`."""
 
-FORGOTTEN_KEY: Final = b"forgotten"
-"""Of records without value in `attempts` and `steps`, which say nothing: each ends what a broker forgot to end there."""
-
 
 @record
 class Barrier:

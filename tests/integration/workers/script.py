@@ -14,6 +14,7 @@ from dueline.scheduler.core.ports import EARLIEST, Kafka, Outgoing, Received
 from dueline.scheduler.kafka.clock import SystemClock
 from dueline.schemas.base import NONE
 from dueline.schemas.codec import Record, decode, encode, headers
+from dueline.schemas.ledger import FORGOTTEN_KEY
 from dueline.schemas.run import RunJob, StepRange, run_key
 from dueline.schemas.topics import Namespace
 from dueline.schemas.work import AttemptEvent, Dispatch, EventKind, Heartbeat, Signal, SignalKind, Step
@@ -107,6 +108,8 @@ class Script:
 
     def pump(self) -> None:
         for record in self._reader.poll(0.05, 500):
+            if record.key == FORGOTTEN_KEY:
+                continue
             assert record.value is not None
             self.seen.append(Seen(record=decode(record.value), at=record))
 

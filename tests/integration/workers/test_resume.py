@@ -128,18 +128,39 @@ def test_steps_that_are_not_in_the_log_any_more_fail_the_run_for_good(
     assert len(script.all(AttemptEvent, lambda one: one.kind == EventKind.FINISHED)) == 2
 
 
+def test_a_worker_that_lives_ends_once_what_stands_before_all_that_it_wrote(
+    broker: TestBroker, cluster: Kafka, space: Namespace, script: Script
+) -> None:
+    """Given a stranger's open transaction before a step, which looks like one of its own that a killed broker forgot: both of its
+    pair commit something behind it, once, while it has nothing else to write. It stops in order when that can be read."""
+    with running(cluster, space, {"menu": lambda ctx: ctx.step("a", str)}) as worker:
+        beat = script.ready("w1")
+        place, admin = (space.steps, beat.home), cluster.admin()
+        with open_transaction(broker, *place) as stranger:
+            script.run_through(script.offer())
+            before = admin.end_offset(place)
+            script.wait_until(lambda: admin.end_offset(place) >= before + 4, "two records and their markers")
+            script.next_heartbeats(beat.incarnation, 15)  # longer than it took
+            stranger.abort_transaction(10)
+        read = admin.read_range(place, before, admin.end_offset(place), timeout_s=10.0)
+        assert [(one.key, one.value) for one in read] == [(b"forgotten", None)] * 2
+        worker.drain()
+    assert script.heartbeat(lambda one: one.state in (WorkerState.STOPPED, WorkerState.LOST)).state == WorkerState.STOPPED
+
+
 def test_a_worker_that_cannot_see_all_that_it_wrote_when_it_stops_asks_to_be_fenced(
     broker: TestBroker, cluster: Kafka, space: Namespace, script: Script
 ) -> None:
-    """Given a stranger's open transaction in its home partition, which looks like one of its own that a killed broker forgot:
-    both of its pair commit something behind it, which is read when it has ended."""
-    with running(cluster, space, {"menu": lambda _: None}) as worker:
+    """Given a stranger's transaction before what it wrote, which is not ended by what its pair commits when it stops."""
+    with running(cluster, space, {"menu": lambda ctx: ctx.step("a", str)}) as worker:
         beat = script.ready("w1")
-        with open_transaction(broker, space.steps, beat.home) as stranger:
+        place, admin = (space.steps, beat.home), cluster.admin()
+        with open_transaction(broker, *place) as stranger:
+            script.run_through(script.offer())
+            before = admin.end_offset(place)
             worker.stop.set()
             last = script.heartbeat(lambda one: one.incarnation == beat.incarnation and one.state == WorkerState.LOST)
             assert last.claims == []
             stranger.abort_transaction(10)
-    place, admin = (space.steps, beat.home), cluster.admin()
-    read = admin.read_range(place, 0, admin.end_offset(place), timeout_s=10.0)
+    read = admin.read_range(place, before, admin.end_offset(place), timeout_s=10.0)
     assert [(one.key, one.value) for one in read] == [(b"forgotten", None)] * 2
