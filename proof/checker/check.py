@@ -31,6 +31,7 @@ from proof.checker.spite import check_spite
 from proof.checker.starts import check_starts, starts_of
 from proof.checker.states import check_states
 from proof.checker.steps import check_steps, executions, lost_attempts
+from proof.checker.stopping import check_stopping
 from proof.checker.takeover import take_overs, unled
 from proof.checker.terms import Term, check_terms, terms_of
 from proof.checker.waits import check_waits
@@ -91,6 +92,7 @@ def _violations(log: Log, expected: dict[str, Expected], terms: list[Term]) -> I
     yield from check_matching(log)  # (c) effects for each run, trusting no id
     yield from check_bodies(log)
     yield from check_writers(log)
+    yield from check_stopping(log)
     yield from check_steps(log)  # (d) and with the ids: steps and what they produced
     yield from check_contents(log)
     yield from check_overtaken(log)

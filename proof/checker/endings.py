@@ -272,7 +272,7 @@ def _fences(log: Log, fences: dict[str, Placed[Fence]]) -> Iterator[Violation]:
         last = heard.get(incarnation)
         stopped = last is not None and last.record.state == WorkerState.STOPPED and last.entry.append_ms <= at + skew
         if stopped and placed.record.reason == HELD_RUNS:
-            continue
+            continue  # whether it held none any more, as that word says, is asked there: `stopping.py`
         since = at - 2 * bounds.worker_timeout_ms - max([bounds.session_ms, *(life.session_ms for life in lives)]) - skew
         quiet = min(since, last.entry.append_ms - skew) if last is not None else since
         ended = any(life.process in processes and quiet <= life.ended_ms <= at + skew for life in lives)

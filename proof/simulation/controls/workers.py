@@ -1,4 +1,4 @@
-"""W1 to W9 taken out of the worker's and the leader's real code, one at a time.
+"""W1 to W10 taken out of the worker's and the leader's real code, one at a time.
 
 Each class stands where the real one is named and differs from it by the rule alone. What a rule that is out leads to is found by
 `tests/simulation/test_controls.py`, with the plans beside it.
@@ -34,7 +34,7 @@ from dueline.scheduler.kafka.vocabulary import Consumer, KafkaError
 from dueline.scheduler.leader.intake import Intake
 from dueline.schemas.base import NONE
 from dueline.schemas.topics import Namespace
-from dueline.schemas.work import Dispatch, Heartbeat
+from dueline.schemas.work import Dispatch, Heartbeat, WorkerState
 from dueline.workers.claim import ClaimId, Claims, ClaimState, Decision, Resume
 from dueline.workers.claiming import Claiming
 from dueline.workers.context import Context, _Running
@@ -45,6 +45,7 @@ from dueline.workers.loop import GroupCommit
 from dueline.workers.readback import Pause
 from dueline.workers.resume import StepsExpired, read_earlier
 from dueline.workers.steps import Recorded
+from dueline.workers.worker import Worker
 from proof.simulation.substitution import KAFKA, Names
 from proof.simulation.workload import QUEUE
 from proof.simulation.world import Sabotage
@@ -280,6 +281,21 @@ def resume_what_is_left(
         return {}
 
 
+class Leaving(Worker):
+    """W10: who stops does not wait for what it holds, and says that it stopped."""
+
+    def _retire(self, incarnation: Incarnation) -> None:
+        if incarnation.state == WorkerState.DRAINING and self.claims.of(incarnation.name):
+            if incarnation.idle and (self.left_group or not self.draining):
+                incarnation.state = WorkerState.STOPPED
+                self._beat(incarnation)
+                del self.incarnations[incarnation.name]
+                self._act(self.claims.over(incarnation.name))
+                incarnation.close()
+            return
+        super()._retire(incarnation)
+
+
 def _named(names: Names) -> Callable[[], Names]:
     return lambda: dict(names)
 
@@ -305,6 +321,7 @@ RULES: Final[Mapping[str, Names]] = {
     "W9": {("dueline.workers.process", "read_earlier"): start_over},
     "W9-stable": {("dueline.workers.process", "read_earlier"): resume_at_once},
     "W9-expired": {("dueline.workers.process", "read_earlier"): resume_what_is_left},
+    "W10": {("dueline.workers.process", "Worker"): Leaving},
 }
 
 WORKERS: Final[Mapping[str, Sabotage]] = {

@@ -10,7 +10,7 @@ import pytest
 from proof.checker.check import check
 from proof.history.history import History
 from proof.history.verdict import Kind
-from tests.unit.proof.checker import disorder, double, drop, falsehood, impostors, spite, untruth, whereabouts
+from tests.unit.proof.checker import disorder, double, drop, falsehood, impostors, last_words, spite, untruth, whereabouts
 from tests.unit.proof.checker.edit import Broken
 from tests.unit.proof.checker.histories import calm, plain, squall
 
@@ -119,6 +119,9 @@ MUTATIONS: list[tuple[Mutation, set[Kind]]] = [
     (impostors.try_what_was_ruled_out, {K.UNEXPLAINED}),
     (impostors.run_by_hand_of_another_version, {K.UNEXPLAINED}),
     (impostors.go_on_after_a_cancel, {K.UNEXPLAINED}),
+    (last_words.stop_too_early, {K.UNEXPLAINED}),
+    (last_words.stop_at_first, {K.UNEXPLAINED}),
+    (last_words.stop_with_claims, {K.UNEXPLAINED}),
 ]
 
 
