@@ -282,7 +282,7 @@ def _fences(log: Log, fences: dict[str, Placed[Fence]]) -> Iterator[Violation]:
         if given is not None:
             before, until = given.call_ms + bounds.worker_timeout_ms + skew, given.missed_ms + skew
             waited = log.blame.explains(processes, given.missed_ms - before, until)
-            waited = waited or bool(log.blame.around(given.drained_ms - before, until))
+            waited = waited or bool(log.blame.around(given.reading_ms - before, until))
         if not ended and not began and not waited and not log.blame.explains({*processes, *schedulers}, since, at + skew):
             what = f"the incarnation {incarnation} was fenced ({placed.record.reason}), and nothing had happened to its process"
             yield Violation(kind=Kind.UNEXPLAINED, subject=incarnation, what=what, evidence=placed.where)

@@ -2,9 +2,10 @@
 
 Such a one says `lost` in its last heartbeat, and is fenced for that. One that holds nothing by then had said before, when it
 began to drain, that it takes no more work: that is when it had missed the answer. What kept the answer away is looked for from
-`Life.call_ms` before that on. One that holds runs may say so much later, when it has read back in vain, since a killed broker
-forgot to end what stands open there: then a fault on a broker is looked for from when it began to drain. Who says `lost` only
-after it was fenced, or was fenced for something else, did not give up.
+`Life.call_ms` before that on. One that holds runs may say so later, when it has read back in vain, since a killed broker forgot
+to end what stands open there: then a fault on a broker is looked for from when it began to drain, but no further back than
+reading back in vain can last (READ_BACK_MS). Who says `lost` only after it was fenced, or was fenced for something else, did not
+give up.
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ from proof.history.acts import Effect
 
 GAVE_UP: Final = "it gave up"
 """The ground of its fence."""
+READ_BACK_MS: Final = 90_000
+"""How long a worker that meets a broker reads back in vain: four tries in each of two partitions, its home in `attempts` and in
+`steps`, of 10 s and a pause of 1 s (STUCK, READ_TIMEOUT_S, RETRY_S in `workers/readback.py`). Tries that met none end with a
+fault on one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivingUp:
-    """`missed_ms`: when the answer was missed, at the latest; `call_ms`: how long it had been waited for; `drained_ms`: since
-    when it took no more work."""
+    """`missed_ms`: when the answer was missed, at the latest; `call_ms`: how long it had been waited for; `reading_ms`: since
+    when it may have read back in vain; no sooner than it was missed, if it held nothing."""
 
     missed_ms: int
     call_ms: int
-    drained_ms: int
+    reading_ms: int
 
 
 def givings_up(log: Log) -> dict[str, GivingUp]:
@@ -51,7 +56,8 @@ def givings_up(log: Log) -> dict[str, GivingUp]:
         call_ms = max((life.call_ms for life in log.history.noted.lives if life.process in processes), default=0)
         drained_ms = drains[beat.incarnation]
         missed_ms = at if beat.claims else drained_ms
-        found[beat.incarnation] = GivingUp(missed_ms=missed_ms, call_ms=call_ms, drained_ms=drained_ms)
+        reading_ms = max(drained_ms, missed_ms - READ_BACK_MS)
+        found[beat.incarnation] = GivingUp(missed_ms=missed_ms, call_ms=call_ms, reading_ms=reading_ms)
     return found
 
 

@@ -111,3 +111,27 @@ def test_one_that_read_back_in_vain_gave_up_long_after_a_broker_had_failed(targe
     noted = replace(history.noted, faults=(*history.noted.faults, fault), lives=tuple(lives))
     found = check(replace(history, noted=noted)).violations
     assert any(each.kind is Kind.UNEXPLAINED and each.subject == INCARNATION for each in found) is asked
+
+
+@pytest.mark.parametrize(
+    ("drained_s", "ended_s", "claims", "asked"),
+    [
+        (-600, -595, True, True),  # it began to drain ten minutes ago, when a broker had failed; since then there was peace
+        (-600, -87, True, True),
+        (-600, -86, True, False),  # reading back in vain lasts a minute and a half, and a call and a time-out came before
+        (-60, -66, True, True),
+        (-60, -65, True, False),  # it drained for less long
+        (-60, -66, False, True),
+        (-60, -65, False, False),  # it held nothing: it missed the answer when it took no more work
+    ],
+)
+def test_one_that_read_back_in_vain_did_so_for_no_longer_than_that_lasts(
+    drained_s: float, ended_s: float, claims: bool, asked: bool
+) -> None:
+    """It said at 8.9 s that it was lost; its calls last 4 s."""
+    history = fenced((after(drained_s), "draining"), (after(8.9), "lost"), ended_ms=-1, reason="it gave up", claims=claims)
+    fault = Fault(kind="kill-broker", target="b1", began_ms=after(-700), ended_ms=after(ended_s))
+    lives = (replace(life, call_ms=4_000) if life.process == "w9" else life for life in history.noted.lives)
+    noted = replace(history.noted, faults=(*history.noted.faults, fault), lives=tuple(lives))
+    found = check(replace(history, noted=noted)).violations
+    assert any(each.kind is Kind.UNEXPLAINED and each.subject == INCARNATION for each in found) is asked
