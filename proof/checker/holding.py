@@ -4,8 +4,8 @@
   was deleted then runs for nobody.
 - Only a definition brings a deleted job back.
 - What was due more than ASKED_BACK_MS after a version was made does not begin under an older one: offers made ahead are asked
-  back. Unless a fault on a scheduler, on one of its workers or on a broker came between: a worker that did not hear of it and
-  was lost may have begun, and so the run goes on elsewhere.
+  back. Unless a fault on a scheduler, on its worker or on a broker came between; or on the worker that had it when the version
+  was made: one that did not hear of it and was lost may have begun, and so the run goes on elsewhere.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def _by_hand(run: Run, versions: list[Placed[JobVersion]]) -> str:
 
 
 def _ahead(log: Log, chain: list[Placed[Run]], versions: list[Placed[JobVersion]]) -> str:
-    grants = [placed.record for placed in chain if placed.record.state == RunState.RUNNING]
-    if not grants:
+    last = next((placed.record for placed in reversed(chain) if placed.record.state == RunState.RUNNING), None)
+    if last is None:
         return ""
-    last, due_ms = grants[-1], chain[0].record.due_ms
+    due_ms = chain[0].record.due_ms
     begun = [effect.at_ms for effect in log.effects.get(chain[0].record.key, ()) if effect.attempt == last.attempt]
     for placed in versions if begun else ():
         version, made_ms = placed.record, placed.entry.append_ms
@@ -70,9 +70,20 @@ def _ahead(log: Log, chain: list[Placed[Run]], versions: list[Placed[JobVersion]
         if version.version <= last.job.version or version.change == Change.REZONED or due_ms <= limit or min(begun) <= limit:
             continue
         schedulers = {life.process for life in log.history.noted.lives if life.role == Role.SCHEDULER}
-        processes = {*schedulers, *(process for grant in grants for process in of_worker(log.history, grant.worker))}
+        workers = {last.worker, *_holders(log, chain, made_ms)}
+        processes = {*schedulers, *(process for worker in workers for process in of_worker(log.history, worker))}
         since = made_ms - log.history.bounds.worker_timeout_ms
         if not log.blame.explains(processes, since, min(begun)):
             made = f"version {version.version} ({version.change}) was made"
             return f"begun {min(begun) - made_ms} ms after {made}, under version {last.job.version}"
     return ""
+
+
+def _holders(log: Log, chain: list[Placed[Run]], made_ms: int) -> Iterator[str]:
+    """The workers that may have had the run then: one at most, but for the skew."""
+    for grant, after in pairwise(chain):
+        if grant.record.state != RunState.RUNNING:
+            continue
+        begun_ms, ended_ms = grant.entry.append_ms, after.entry.append_ms
+        if begun_ms <= made_ms + log.skew.at(begun_ms, made_ms) and ended_ms >= made_ms - log.skew.at(ended_ms, made_ms):
+            yield grant.record.worker
