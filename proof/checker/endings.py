@@ -32,7 +32,7 @@ from dueline.schemas.ledger import Fence
 from dueline.schemas.run import Run, RunState
 from dueline.schemas.work import Outcome, WorkerState
 from proof.checker.attempts import Attempt, attempts_of, fences_of, was_lost
-from proof.checker.giving_up import givings_up
+from proof.checker.giving_up import givings_up, kept_waiting
 from proof.checker.processes import of_worker
 from proof.checker.reading import Letter, Log, Placed
 from proof.checker.waits import BUG
@@ -278,11 +278,7 @@ def _fences(log: Log, fences: dict[str, Placed[Fence]]) -> Iterator[Violation]:
         ended = any(life.process in processes and quiet <= life.ended_ms <= at + skew for life in lives)
         began = any(life.role == Role.SCHEDULER and since <= life.began_ms <= at for life in lives)
         given = givings.get(incarnation)
-        waited = False
-        if given is not None:
-            before, until = given.call_ms + bounds.worker_timeout_ms + skew, given.missed_ms + skew
-            waited = log.blame.explains(processes, given.missed_ms - before, until)
-            waited = waited or bool(log.blame.around(given.reading_ms - before, until))
+        waited = given is not None and kept_waiting(log, processes, given, skew)
         if not ended and not began and not waited and not log.blame.explains({*processes, *schedulers}, since, at + skew):
             what = f"the incarnation {incarnation} was fenced ({placed.record.reason}), and nothing had happened to its process"
             yield Violation(kind=Kind.UNEXPLAINED, subject=incarnation, what=what, evidence=placed.where)

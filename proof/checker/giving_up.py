@@ -4,8 +4,8 @@ Such a one says `lost` in its last heartbeat, and is fenced for that. One that h
 began to drain, that it takes no more work: that is when it had missed the answer. What kept the answer away is looked for from
 `Life.call_ms` before that on. One that holds runs may say so later, when it has read back in vain, since a killed broker forgot
 to end what stands open there: then a fault on a broker is looked for from when it began to drain, but no further back than
-reading back in vain can last (READ_BACK_MS). Who says `lost` only after it was fenced, or was fenced for something else, did not
-give up.
+reading back in vain can last (READ_BACK_MS); unless a fault on its process came meanwhile, since a try that meets no broker lets
+it begin anew. Who says `lost` only after it was fenced, or was fenced for something else, did not give up.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ GAVE_UP: Final = "it gave up"
 """The ground of its fence."""
 READ_BACK_MS: Final = 90_000
 """How long a worker that meets a broker reads back in vain: four tries in each of two partitions, its home in `attempts` and in
-`steps`, of 10 s and a pause of 1 s (STUCK, READ_TIMEOUT_S, RETRY_S in `workers/readback.py`). Tries that met none end with a
-fault on one."""
+`steps`, of 10 s and a pause of 1 s (STUCK, READ_TIMEOUT_S, RETRY_S in `workers/readback.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivingUp:
-    """`missed_ms`: when the answer was missed, at the latest; `call_ms`: how long it had been waited for; `reading_ms`: since
-    when it may have read back in vain; no sooner than it was missed, if it held nothing."""
+    """`missed_ms`: when the answer was missed, at the latest; `call_ms`: how long it had been waited for; `drained_ms`: since
+    when it took no more work."""
 
     missed_ms: int
     call_ms: int
-    reading_ms: int
+    drained_ms: int
 
 
 def givings_up(log: Log) -> dict[str, GivingUp]:
@@ -56,9 +55,17 @@ def givings_up(log: Log) -> dict[str, GivingUp]:
         call_ms = max((life.call_ms for life in log.history.noted.lives if life.process in processes), default=0)
         drained_ms = drains[beat.incarnation]
         missed_ms = at if beat.claims else drained_ms
-        reading_ms = max(drained_ms, missed_ms - READ_BACK_MS)
-        found[beat.incarnation] = GivingUp(missed_ms=missed_ms, call_ms=call_ms, reading_ms=reading_ms)
+        found[beat.incarnation] = GivingUp(missed_ms=missed_ms, call_ms=call_ms, drained_ms=drained_ms)
     return found
+
+
+def kept_waiting(log: Log, processes: set[str], given: GivingUp, skew_ms: int) -> bool:
+    """Whether a fault may have kept the answer away. `processes`: of the worker."""
+    before_ms, until_ms = given.call_ms + log.history.bounds.worker_timeout_ms + skew_ms, given.missed_ms + skew_ms
+    drained_ms = given.drained_ms - before_ms
+    reading_ms = max(drained_ms, given.missed_ms - READ_BACK_MS - before_ms)
+    since_ms = drained_ms if log.blame.own(processes, reading_ms, until_ms) else reading_ms
+    return log.blame.explains(processes, given.missed_ms - before_ms, until_ms) or bool(log.blame.around(since_ms, until_ms))
 
 
 def waited_ms(log: Log, givings: dict[str, GivingUp], effect: Effect) -> int:

@@ -135,3 +135,16 @@ def test_one_that_read_back_in_vain_did_so_for_no_longer_than_that_lasts(
     noted = replace(history.noted, faults=(*history.noted.faults, fault), lives=tuple(lives))
     found = check(replace(history, noted=noted)).violations
     assert any(each.kind is Kind.UNEXPLAINED and each.subject == INCARNATION for each in found) is asked
+
+
+@pytest.mark.parametrize(("target", "ended_s", "asked"), [("w9>b1", -85, False), ("w9>b1", -87, True), ("w8>b1", -85, True)])
+def test_a_fault_on_its_process_let_it_read_back_for_longer(target: str, ended_s: float, asked: bool) -> None:
+    """A broker had failed when it began to drain, ten minutes ago; a link was cut later, and it was lost at 8.9 s."""
+    history = fenced((after(-600), "draining"), (after(8.9), "lost"), ended_ms=-1, reason="it gave up", claims=True)
+    failed = Fault(kind="kill-broker", target="b1", began_ms=after(-605), ended_ms=after(-600))
+    cut = Fault(kind="cut", target=target, began_ms=after(-500), ended_ms=after(ended_s))
+    lives = [replace(life, call_ms=4_000) if life.process == "w9" else life for life in history.noted.lives]
+    lives.append(Life(process="w8", role=Role.WORKER, pid=8, began_ms=START_MS, ended_ms=-1, how=""))
+    noted = replace(history.noted, faults=(*history.noted.faults, failed, cut), lives=tuple(lives))
+    found = check(replace(history, noted=noted)).violations
+    assert any(each.kind is Kind.UNEXPLAINED and each.subject == INCARNATION for each in found) is asked
