@@ -18,7 +18,7 @@ from dueline.schemas.run import Run, Summary
 from dueline.schemas.work import AttemptEvent, Heartbeat, Step
 from proof.checker.blame import Blame
 from proof.checker.skew import Skew
-from proof.history.acts import Effect
+from proof.history.acts import Effect, Role
 from proof.history.entry import Entry
 from proof.history.history import History
 from proof.history.verdict import Kind, Violation
@@ -223,7 +223,9 @@ def _read_ours(log: Log, name: str, entries: Iterable[Entry]) -> None:
     kinds = _OURS[name]
     for entry in entries:
         if entry.value is None:
-            if name not in ("attempts", "steps") or entry.key != b"forgotten":  # as above: it says nothing
+            if name in ("attempts", "steps") and entry.key == b"forgotten":
+                _ends_what_stood_open(log, entry, Role.WORKER)
+            else:
                 _trouble(log, entry, "a record without value")
             continue
         try:
@@ -238,8 +240,18 @@ def _read_ours(log: Log, name: str, entries: Iterable[Entry]) -> None:
         if not isinstance(record, Rejected) and (entry.key or b"").decode(errors="replace") != expected:
             _trouble(log, entry, f"stands under the key {entry.key!r}, its content is that of {expected}")
         if name == "rejected" and isinstance(record, Barrier):
-            continue  # it ends what a broker forgot, and says nothing
+            _ends_what_stood_open(log, entry, Role.SCHEDULER)
+            continue
         target.append(Placed(record, entry))
+
+
+def _ends_what_stood_open(log: Log, entry: Entry, writers: Role) -> None:
+    """It says nothing itself. Something stood open before: a broker forgot to end it, however long ago, or it was a user's or of
+    one of those who write there, which a fault had struck."""
+    until_ms = entry.append_ms + log.skew.at(entry.append_ms)
+    names = {life.process for life in log.history.noted.lives if life.role == writers}
+    if not log.blame.explains(names, 0, until_ms) and not log.blame.untargeted(0, until_ms):
+        _trouble(log, entry, "ends an open transaction, and no fault had left one")
 
 
 def _trouble(log: Log, entry: Entry, what: str) -> None:

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from dueline.schemas.ledger import Fence
+from dueline.schemas.codec import encode
+from dueline.schemas.ledger import BARRIER_KEY, Barrier, Fence
 from dueline.schemas.run import Run, Summary
 from dueline.schemas.work import AttemptEvent, Step
 from proof.history.acts import Effect
@@ -25,6 +26,7 @@ from tests.unit.proof.checker.edit import (
     with_effects,
     with_entries,
 )
+from tests.unit.proof.checker.honest import REJECTED
 from tests.unit.proof.checker.redefine import redefined, run_mapped
 
 LATE_MS = 3_000
@@ -176,3 +178,21 @@ def go_on_after_a_cancel(history: History) -> Broken:
         for place, run in chain:
             if run.state == "running" and run.attempt < chain[-1][1].attempt:
                 yield f"{key} {place}", changed(history, LEDGER, place, replace(run, recall="cancel:by command"))
+
+
+def ending(history: History, partition: Partition, at_ms: int) -> History:
+    """Somebody ends there what a broker forgot to."""
+    entries = history.log.get(partition, ())
+    barrier = Barrier(id="7:3.1", process="host:1", generation=1)
+    key, value = (BARRIER_KEY.encode(), encode(barrier)) if partition[0] == REJECTED else (b"forgotten", None)
+    offset = entries[-1].offset + 1 if entries else 0
+    entry = Entry(topic=partition[0], partition=partition[1], offset=offset, append_ms=at_ms, key=key, value=value)
+    return with_entries(history, partition, [*entries, entry])
+
+
+def end_what_nobody_forgot(history: History) -> Broken:
+    """No fault had come by then."""
+    first_ms = min((fault.began_ms for fault in history.noted.faults), default=history.judged_ms)
+    for topic in (STEPS, ATTEMPTS, REJECTED):
+        for partition in [each for each in history.log if each[0] == topic]:
+            yield f"{partition}", ending(history, partition, first_ms - LATE_MS // 2)

@@ -119,6 +119,7 @@ MUTATIONS: list[tuple[Mutation, set[Kind]]] = [
     (impostors.try_what_was_ruled_out, {K.UNEXPLAINED}),
     (impostors.run_by_hand_of_another_version, {K.UNEXPLAINED}),
     (impostors.go_on_after_a_cancel, {K.UNEXPLAINED}),
+    (impostors.end_what_nobody_forgot, {K.UNEXPLAINED}),
     (last_words.stop_too_early, {K.UNEXPLAINED}),
     (last_words.stop_at_first, {K.UNEXPLAINED}),
     (last_words.stop_with_claims, {K.UNEXPLAINED}),
