@@ -250,7 +250,7 @@ def _ends_what_stood_open(log: Log, entry: Entry, writers: Role) -> None:
     one of those who write there, which a fault had struck."""
     until_ms = entry.append_ms + log.skew.at(entry.append_ms)
     names = {life.process for life in log.history.noted.lives if life.role == writers}
-    if not log.blame.explains(names, 0, until_ms) and not log.blame.untargeted(0, until_ms):
+    if not log.blame.explains(names, 0, until_ms):
         _trouble(log, entry, "ends an open transaction, and no fault had left one")
 
 

@@ -30,7 +30,7 @@ def asked(topic: str, fault: Fault) -> bool:
     [
         ("broker-kill", "b1", False, False),
         ("open-transaction", "", False, False),  # a stranger's
-        ("rolling-workers", "", False, False),
+        ("records-expired", "", True, True),
         (STARVED, "machine", False, False),
         ("kill", "w1", False, True),
         ("cut", "w1>b1", False, True),
