@@ -34,9 +34,9 @@ from dueline.workers.offers import Batch
 from dueline.workers.readback import RETRY_S, Pause, Stuck, read_back
 from dueline.workers.records import Origin
 from dueline.workers.registry import Registry
-from dueline.workers.signoff import sign_off, tend
+from dueline.workers.signoff import end, sign_off
 from dueline.workers.threads import Tasks
-from dueline.workers.trail import Trail
+from dueline.workers.trail import Ending, Trail
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +53,7 @@ class Claiming:
         admin: LogAdmin,
         clock: Clock,
         tasks: Tasks,
+        looks: Tasks,
         pause: Pause,
         post: Callable[[Event], None],
         attempts_from: int,
@@ -63,6 +64,7 @@ class Claiming:
         self._admin = admin
         self._clock = clock
         self._tasks = tasks
+        self._looks = looks
         self._pause = pause
         self._post = post
         self._attempts_from = attempts_from  # only the task that runs touches it
@@ -71,7 +73,7 @@ class Claiming:
         self._numbers = itertools.count(1)
         self._waits = 0  # tries in a row that met no broker
         self.flying = False
-        self._tended = True  # the last `_tend` has ended
+        self._looked = True  # the last `_look` has ended
         self._stops = False
         self._closed = False
 
@@ -85,15 +87,19 @@ class Claiming:
         return asks
 
     def serve(self) -> None:
-        """Let the writer hear its client, and look whether what it wrote can be read."""
-        if self._tended and not self._stops:
-            self._tended = False
-            self._tasks.submit(self._tend)
+        """Let the writer hear its client, unless claims are on their way; and look whether what it wrote can be read."""
+        if self._stops:
+            return
+        if not self.flying:
+            self._tasks.submit(self._writer.serve)
+        if self._looked and not self._trail.readable:
+            self._looked = False
+            self._looks.submit(self._look)
 
     def sign_off(self) -> None:
         """Nothing more is claimed: see that all claims can be read. It comes as SignedOff."""
         self._stops = True
-        self._tasks.submit(lambda: self._post(self._sign_off()))
+        self._tasks.submit(lambda: self._looks.submit(lambda: self._post(self._sign_off())))  # after what is on its way
 
     def answered(self) -> None:
         """The claims on their way have an outcome."""
@@ -153,17 +159,23 @@ class Claiming:
             received_s=received_s,
         )
 
-    def _tend(self) -> None:
+    def _look(self) -> None:
+        """Apart from the claims: a broker that does not answer holds up none."""
         try:
-            self._writer.serve()
-            if not self._trail.readable and not self._stops:
-                tend(self.incarnation, self._trail, self._writer)
+            if not self._stops and not self._trail.look() and (ending := self._trail.ending()) is not None:
+                self._tasks.submit(lambda: self._end(ending))
         except Unavailable as error:
             log.debug("incarnation %s: whether its claims can be read cannot be told now: %s", self.incarnation, error)
+        finally:
+            self._looked = True
+
+    def _end(self, ending: Ending) -> None:
+        if self._stops:
+            return
+        try:
+            end(self.incarnation, ending, self._trail, self._writer)
         except WriteError as error:  # the next claim meets a writer that is over
             self._post(InDoubt(incarnation=self.incarnation, error=str(error)))
-        finally:
-            self._tended = True
 
     def _sign_off(self) -> SignedOff:
         readable = sign_off(

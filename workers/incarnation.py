@@ -25,7 +25,7 @@ from dueline.workers.logging import once
 from dueline.workers.loop import GroupCommit
 from dueline.workers.records import Origin
 from dueline.workers.settings import WorkerSettings
-from dueline.workers.threads import Shell
+from dueline.workers.threads import Shell, Tasks
 
 RETRY_S: Final = 2.0
 """Between two tries to open one while the broker does not answer."""
@@ -43,6 +43,8 @@ class Incarnation:
     commits: GroupCommit
     heart: Heart
     lease: Lease
+    looks: Tasks
+    """Where its writers look whether what they wrote can be read."""
     lost: bool = False
     """What it left open is not known: it is to be fenced although it holds nothing (docs/kafka.md)."""
     signs: int | None = None
@@ -80,6 +82,7 @@ class Incarnation:
         """Abandon its producers."""
         self.commits.close()
         self.claiming.close()
+        self.looks.close()
 
 
 class Opener:
@@ -143,19 +146,21 @@ class Opener:
         except BaseException:
             claim_writer.close()
             raise
-        lease = Lease(settings.lease_s)
+        lease, looks = Lease(settings.lease_s), self._shell.tasks(f"dueline-look-{name}", 1)
         return Incarnation(
             name=name,
             state=WorkerState.RUNNING,
             lease=lease,
+            looks=looks,
             claiming=Claiming(
                 name, claim_writer, origin=origin, admin=admin, clock=self._clock, post=self._post,
-                tasks=self._shell.tasks(f"dueline-claim-{name}", 1), attempts_from=starts[homes[0]],
-                pause=self._shell.pause,
+                tasks=self._shell.tasks(f"dueline-claim-{name}", 1), looks=looks, pause=self._shell.pause,
+                attempts_from=starts[homes[0]],
             ),
             commits=GroupCommit(
                 name, pair, admin=admin, clock=self._clock, post=self._post,
-                tasks=self._shell.tasks(f"dueline-commit-{name}", 1), starts=starts, pause=self._shell.pause,
+                tasks=self._shell.tasks(f"dueline-commit-{name}", 1), looks=looks, pause=self._shell.pause,
+                starts=starts,
             ),
             heart=Heart(
                 name, origin=origin, transactional_ids=ids, plain=self._plain, clock=self._clock, post=self._post,

@@ -39,10 +39,10 @@ from dueline.schemas.work import AttemptEvent, Step
 from dueline.workers.errors import AttemptClosed, StepError
 from dueline.workers.events import STEP_KIND, Event, InDoubt, SignedOff, Write, Written
 from dueline.workers.readback import Pause, Stuck, read_back
-from dueline.workers.signoff import sign_off, tend
+from dueline.workers.signoff import end, sign_off
 from dueline.workers.silence import Silence, ask, topics_of, unanswered, without
 from dueline.workers.threads import Tasks
-from dueline.workers.trail import Trail
+from dueline.workers.trail import Ending, Trail
 
 MAX_WRITES: Final = 500
 """In one transaction: bounds how long those at its front wait for those at its end."""
@@ -64,6 +64,7 @@ class GroupCommit:
         admin: LogAdmin,
         clock: Clock,
         tasks: Tasks,
+        looks: Tasks,
         pause: Pause,
         post: Callable[[Event], None],
         starts: dict[Partition, int],
@@ -73,6 +74,7 @@ class GroupCommit:
         self._admin = admin
         self._clock = clock
         self._tasks = tasks
+        self._looks = looks
         self._pause = pause
         self._post = post
         self._starts = starts  # only the task that runs touches it
@@ -81,7 +83,7 @@ class GroupCommit:
         self._flying: Sequence[Write] = ()
         self._silence = Silence(clock.monotonic_s)
         self._over = ""
-        self._tended = True  # the last `_tend` has ended
+        self._looked = True  # the last `_look` has ended
         self._closed = False
 
     @property
@@ -114,10 +116,14 @@ class GroupCommit:
             self._tasks.submit(lambda: self._post(self._write(batch)))
 
     def serve(self) -> None:
-        """Let the writer hear its clients, and look whether what it wrote can be read."""
-        if self._tended and not self._over:
-            self._tended = False
-            self._tasks.submit(self._tend)
+        """Let the writer hear its clients, unless a transaction is on its way; and look whether what it wrote can be read."""
+        if self._over:
+            return
+        if not self._flying:
+            self._tasks.submit(lambda: self._writer.serve())
+        if self._looked and not self._trail.readable:
+            self._looked = False
+            self._looks.submit(self._look)
 
     def answered(self, written: Written) -> None:
         """The transaction on its way has an outcome."""
@@ -145,7 +151,7 @@ class GroupCommit:
     def sign_off(self) -> None:
         """Nothing more is written: see that all of it can be read. It comes as SignedOff."""
         self._over = self._over or "it stops"
-        self._tasks.submit(lambda: self._post(self._sign_off()))
+        self._tasks.submit(lambda: self._looks.submit(lambda: self._post(self._sign_off())))  # after what is on its way
 
     def close(self) -> None:
         """Abandon the writer, after what is on its way."""
@@ -219,13 +225,21 @@ class GroupCommit:
                 self._starts[place] = max(self._starts[place], one.offset + 1)
         self._trail.wrote(delivered)
 
-    def _tend(self) -> None:
+    def _look(self) -> None:
+        """Apart from the transactions: a broker that does not answer holds up none."""
         try:
-            self._writer.serve()
-            if not self._trail.readable and not self._over:
-                tend(self.incarnation, self._trail, self._writer)
+            if not self._over and not self._trail.look() and (ending := self._trail.ending()) is not None:
+                self._tasks.submit(lambda: self._end(ending))
         except Unavailable as error:
             log.debug("incarnation %s: whether what it wrote can be read cannot be told now: %s", self.incarnation, error)
+        finally:
+            self._looked = True
+
+    def _end(self, ending: Ending) -> None:
+        if self._over:
+            return
+        try:
+            end(self.incarnation, ending, self._trail, self._writer)
         except Fenced as error:
             self._post(Written(incarnation=self.incarnation, landed=(), over=str(error)))
         except WriteError as error:
@@ -233,8 +247,6 @@ class GroupCommit:
             written = self._recover((), error)
             if written.over:  # else nobody waits for it
                 self._post(written)
-        finally:
-            self._tended = True
 
     def _sign_off(self) -> SignedOff:
         readable = sign_off(

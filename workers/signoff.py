@@ -9,7 +9,7 @@ from typing import Final
 
 from dueline.scheduler.core.ports import Clock, TransactionWriter, Unavailable, WriteError
 from dueline.workers.readback import Pause
-from dueline.workers.trail import ENDS_S, Trail
+from dueline.workers.trail import ENDS_S, Ending, Trail
 
 SIGN_OFF_S: Final = 2 * ENDS_S + 1.0
 """What stands open is ended after the first ENDS_S, and can be read soon after, unless it is not ours."""
@@ -26,8 +26,10 @@ def sign_off(
     why = ""
     while goes_on():
         try:
-            if tend(incarnation, trail, writer):
+            if trail.look():
                 return True
+            if (ending := trail.ending()) is not None:
+                end(incarnation, ending, trail, writer)
             why = f"something stands open in {trail}"
         except Unavailable as error:
             why = str(error)
@@ -43,14 +45,9 @@ def sign_off(
     return False
 
 
-def tend(incarnation: str, trail: Trail, writer: TransactionWriter) -> bool:
-    """One look, and what follows from it; whether all can be read. Raises Unavailable, WriteError."""
-    if trail.look():
-        return True
-    ending = trail.ending()
-    if ending is not None:
-        log.warning("incarnation %s: a transaction stands open in %s: it is ended, in case it is ours and a killed broker "
-                    "forgot it", incarnation, trail, extra={"action": "worker.trail-ends"})  # fmt: skip
-        for _ in range(writer.producers):
-            writer.write([ending.records], offsets=ending.offsets)
-    return False
+def end(incarnation: str, ending: Ending, trail: Trail, writer: TransactionWriter) -> None:
+    """End what stands open, if it is ours. Raises WriteError."""
+    log.warning("incarnation %s: a transaction stands open in %s: it is ended, in case it is ours and a killed broker forgot it",
+                incarnation, trail, extra={"action": "worker.trail-ends"})  # fmt: skip
+    for _ in range(writer.producers):
+        writer.write([ending.records], offsets=ending.offsets)

@@ -10,6 +10,7 @@ read back, or its writer is over (W6).
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -30,14 +31,16 @@ class Ending:
 
 
 class Trail:
-    """Not for two threads at a time; `readable` for any. `homes`: where the writer's own records go; `group`: whose offsets it
-    commits, "" if none. Only what is older than a look counts: what comes later, of us or of others, is asked for later."""
+    """`wrote` by the thread that writes, `look` and `ending` by the one that looks. `homes`: where the writer's own records go;
+    `group`: whose offsets it commits, "" if none. Only what is older than a look counts: what comes later, of us or of others,
+    is asked for later."""
 
     def __init__(self, homes: Iterable[Partition], *, group: str = "", admin: LogAdmin, clock: Clock) -> None:
         self._homes = frozenset(homes)
         self._group = group
         self._admin = admin
         self._clock = clock
+        self._lock = threading.Lock()
         self._ends: dict[Partition, int] = {}
         self._offsets: dict[Partition, int] = {}
         self._vain: dict[Partition, tuple[int, float]] = {}  # what was asked for first and in vain, and since when
@@ -50,24 +53,26 @@ class Trail:
 
     def wrote(self, delivered: Iterable[Delivered], offsets: Mapping[Partition, int] | None = None) -> None:
         """A commit was acknowledged."""
-        for one in delivered:
-            if (place := (one.topic, one.partition)) in self._homes:
-                self._ends[place] = max(self._ends.get(place, 0), one.offset + 1)
-        self._offsets.update(offsets or {})
+        ends = {(one.topic, one.partition): one.offset + 1 for one in delivered if (one.topic, one.partition) in self._homes}
+        with self._lock:  # offsets only grow
+            self._ends |= ends
+            self._offsets |= offsets or {}
 
     def look(self) -> bool:
         """Ask; whether all can be read. Raises Unavailable."""
         now_s = self._clock.monotonic_s()
-        for place, end in list(self._ends.items()):
+        with self._lock:
+            ends, offsets = dict(self._ends), dict(self._offsets)
+        for place, end in ends.items():
             stable = self._admin.stable_offset(place)
             self._seen(place, end, now_s, there=stable >= self._vain.get(place, (end, now_s))[0])
             if stable >= end:
-                del self._ends[place]
-        unsettled = self._admin.unsettled(self._group, list(self._offsets)) if self._offsets else frozenset()
-        for partition, offset in list(self._offsets.items()):
+                self._drop(self._ends, place, end)
+        unsettled = self._admin.unsettled(self._group, list(offsets)) if offsets else frozenset()
+        for partition, offset in offsets.items():
             self._seen(partition, offset, now_s, there=partition not in unsettled)
             if partition not in unsettled:
-                del self._offsets[partition]
+                self._drop(self._offsets, partition, offset)
         self._ended = self._ended and bool(self._vain)
         return self.readable
 
@@ -79,14 +84,22 @@ class Trail:
             return None
         self._ended = True
         places = sorted(stands & self._homes) or sorted(self._homes)[:1]
-        offsets = {partition: offset for partition, offset in self._offsets.items() if partition in stands}
+        with self._lock:
+            offsets = {partition: offset for partition, offset in self._offsets.items() if partition in stands}
         return Ending(
             records=[Outgoing(topic=topic, partition=number, key=FORGOTTEN_KEY, value=None) for topic, number in places],
             offsets=OffsetsAgain(group=self._group, offsets=offsets) if offsets else None,
         )
 
     def __str__(self) -> str:
-        return ", ".join(f"{topic}/{number}" for topic, number in sorted([*self._ends, *self._offsets]))
+        with self._lock:
+            places = sorted([*self._ends, *self._offsets])
+        return ", ".join(f"{topic}/{number}" for topic, number in places)
+
+    def _drop(self, whose: dict[Partition, int], place: Partition, seen: int) -> None:
+        with self._lock:
+            if whose[place] == seen:  # nothing more was written meanwhile
+                del whose[place]
 
     def _seen(self, place: Partition, end: int, now_s: float, *, there: bool) -> None:
         if there:

@@ -229,7 +229,7 @@ def let_it_stand(*_: object) -> None:
 
 
 def unasked(*_: object, **__: object) -> bool:
-    """W7: nobody asks whether what it wrote can be read."""
+    """W7: nobody asks whether what it wrote can be read, or nobody ends what stands before it."""
     return True
 
 
@@ -315,8 +315,8 @@ RULES: Final[Mapping[str, Names]] = {
     "W7": {(f"{KAFKA}.cluster", "KafkaFencer"): Trusting},
     "W7-unread": {("dueline.scheduler.leader.scheduler", "Intake"): Impatient},
     "W7-forgotten": {(f"{KAFKA}.fencer", "forget"): let_it_stand},
-    "W7-idle": {("dueline.workers.loop", "tend"): unasked},
-    "W7-sign-off": {("dueline.workers.loop", "tend"): unasked, ("dueline.workers.loop", "sign_off"): unasked},
+    "W7-idle": {("dueline.workers.loop", "end"): unasked},
+    "W7-sign-off": {("dueline.workers.loop", "end"): unasked, ("dueline.workers.loop", "sign_off"): unasked},
     "W8": {("dueline.workers.incarnation", "Lease"): Endless},
     "W9": {("dueline.workers.process", "read_earlier"): start_over},
     "W9-stable": {("dueline.workers.process", "read_earlier"): resume_at_once},

@@ -23,7 +23,7 @@ class Doubting(Bench):
         self.stands: list[Outgoing] = []
         self.landed: list[Write] = []
         self.commits = GroupCommit(
-            INC, self, admin=self, clock=self, tasks=self, pause=lambda _: None, post=self._post, starts={HOME: 0},  # type: ignore[arg-type]
+            INC, self, admin=self, clock=self, tasks=self, looks=self, pause=lambda _: None, post=self._post, starts={HOME: 0},  # type: ignore[arg-type]
         )  # fmt: skip
 
     def _post(self, event: Event) -> None:

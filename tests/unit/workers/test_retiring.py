@@ -29,7 +29,8 @@ class Stage:
         heart.beat.side_effect = lambda *, state, **_: self.said.append(state)
         self.commits, self.claiming = MagicMock(idle=True), MagicMock(flying=False)
         one = Incarnation(
-            name=NAME, state=WorkerState.RUNNING, claiming=self.claiming, commits=self.commits, heart=heart, lease=MagicMock()
+            name=NAME, state=WorkerState.RUNNING, claiming=self.claiming, commits=self.commits, heart=heart, lease=MagicMock(),
+            looks=MagicMock(),
         )
         self.worker = Worker(
             clock=clock, registry=parts, settings=MagicMock(drain_timeout_s=30.0),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dueline.scheduler.core.ports import Delivered, Doubtful, OffsetsAgain, Outgoing, Partition, Unavailable
-from dueline.workers.signoff import LOOK_S, SIGN_OFF_S, sign_off, tend
+from dueline.workers.signoff import LOOK_S, SIGN_OFF_S, end, sign_off
 from dueline.workers.trail import ENDS_S, Trail
 from tests.unit.leader.manual import ManualClock
 
@@ -80,7 +80,11 @@ class Ground:
 
     def look(self) -> bool:
         ports: Any = self
-        return tend("w.1", self.trail, ports)
+        if self.trail.look():
+            return True
+        if (ending := self.trail.ending()) is not None:
+            end("w.1", ending, self.trail, ports)
+        return False
 
     def signed_off(self, *, closed: bool = False) -> bool:
         ports: Any = self

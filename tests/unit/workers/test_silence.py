@@ -29,7 +29,7 @@ class Bench:
         self.left = 1
         self.over = ""
         self.commits = GroupCommit(
-            INC, self, admin=self, clock=self, tasks=self, pause=lambda _: None, post=self._post, starts={},  # type: ignore[arg-type]
+            INC, self, admin=self, clock=self, tasks=self, looks=self, pause=lambda _: None, post=self._post, starts={},  # type: ignore[arg-type]
         )  # fmt: skip
 
     def add(self, *writes: Write) -> None:

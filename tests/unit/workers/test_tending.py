@@ -49,12 +49,12 @@ class Log:
         self.away = False
         ports: Any = self
         self.commits = GroupCommit(
-            INC, ports, admin=ports, clock=self.clock, tasks=ports, pause=self.clock.pass_s, post=self._post,
+            INC, ports, admin=ports, clock=self.clock, tasks=ports, looks=ports, pause=self.clock.pass_s, post=self._post,
             starts={ATTEMPTS: 0, STEPS: 0},
         )  # fmt: skip
         self.claiming = Claiming(
-            INC, ports, origin=ORIGIN, admin=ports, clock=self.clock, tasks=ports, pause=self.clock.pass_s, post=self._post,
-            attempts_from=0,
+            INC, ports, origin=ORIGIN, admin=ports, clock=self.clock, tasks=ports, looks=ports, pause=self.clock.pass_s,
+            post=self._post, attempts_from=0,
         )  # fmt: skip
 
     def _post(self, event: Any) -> None:
