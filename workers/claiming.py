@@ -173,7 +173,7 @@ class Claiming:
         if self._stops:
             return
         try:
-            end(self.incarnation, ending, self._trail, self._writer)
+            end(self.incarnation, ending, self._writer)
         except WriteError as error:  # the next claim meets a writer that is over
             self._post(InDoubt(incarnation=self.incarnation, error=str(error)))
 

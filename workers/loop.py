@@ -239,7 +239,7 @@ class GroupCommit:
         if self._over:
             return
         try:
-            end(self.incarnation, ending, self._trail, self._writer)
+            end(self.incarnation, ending, self._writer)
         except Fenced as error:
             self._post(Written(incarnation=self.incarnation, landed=(), over=str(error)))
         except WriteError as error:

@@ -29,7 +29,7 @@ def sign_off(
             if trail.look():
                 return True
             if (ending := trail.ending()) is not None:
-                end(incarnation, ending, trail, writer)
+                end(incarnation, ending, writer)
             why = f"something stands open in {trail}"
         except Unavailable as error:
             why = str(error)
@@ -45,9 +45,9 @@ def sign_off(
     return False
 
 
-def end(incarnation: str, ending: Ending, trail: Trail, writer: TransactionWriter) -> None:
+def end(incarnation: str, ending: Ending, writer: TransactionWriter) -> None:
     """End what stands open, if it is ours. Raises WriteError."""
     log.warning("incarnation %s: a transaction stands open in %s: it is ended, in case it is ours and a killed broker forgot it",
-                incarnation, trail, extra={"action": "worker.trail-ends"})  # fmt: skip
+                incarnation, ending.where, extra={"action": "worker.trail-ends"})  # fmt: skip
     for _ in range(writer.producers):
         writer.write([ending.records], offsets=ending.offsets)

@@ -10,7 +10,7 @@ read back, or its writer is over (W6).
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -28,6 +28,7 @@ class Ending:
 
     records: Sequence[Outgoing]
     offsets: OffsetsAgain | None
+    where: str
 
 
 class Trail:
@@ -40,7 +41,7 @@ class Trail:
         self._group = group
         self._admin = admin
         self._clock = clock
-        self._lock = threading.Lock()
+        self._news: deque[tuple[dict[Partition, int], Mapping[Partition, int]]] = deque()
         self._ends: dict[Partition, int] = {}
         self._offsets: dict[Partition, int] = {}
         self._vain: dict[Partition, tuple[int, float]] = {}  # what was asked for first and in vain, and since when
@@ -49,30 +50,30 @@ class Trail:
     @property
     def readable(self) -> bool:
         """As far as known."""
-        return not self._ends and not self._offsets
+        return not self._news and not self._ends and not self._offsets
 
     def wrote(self, delivered: Iterable[Delivered], offsets: Mapping[Partition, int] | None = None) -> None:
         """A commit was acknowledged."""
         ends = {(one.topic, one.partition): one.offset + 1 for one in delivered if (one.topic, one.partition) in self._homes}
-        with self._lock:  # offsets only grow
-            self._ends |= ends
-            self._offsets |= offsets or {}
+        self._news.append((ends, offsets or {}))
 
     def look(self) -> bool:
         """Ask; whether all can be read. Raises Unavailable."""
         now_s = self._clock.monotonic_s()
-        with self._lock:
-            ends, offsets = dict(self._ends), dict(self._offsets)
-        for place, end in ends.items():
+        while self._news:  # offsets only grow
+            ends, offsets = self._news.popleft()
+            self._ends |= ends
+            self._offsets |= offsets
+        for place, end in list(self._ends.items()):
             stable = self._admin.stable_offset(place)
             self._seen(place, end, now_s, there=stable >= self._vain.get(place, (end, now_s))[0])
             if stable >= end:
-                self._drop(self._ends, place, end)
-        unsettled = self._admin.unsettled(self._group, list(offsets)) if offsets else frozenset()
-        for partition, offset in offsets.items():
+                del self._ends[place]
+        unsettled = self._admin.unsettled(self._group, list(self._offsets)) if self._offsets else frozenset()
+        for partition, offset in list(self._offsets.items()):
             self._seen(partition, offset, now_s, there=partition not in unsettled)
             if partition not in unsettled:
-                self._drop(self._offsets, partition, offset)
+                del self._offsets[partition]
         self._ended = self._ended and bool(self._vain)
         return self.readable
 
@@ -84,22 +85,15 @@ class Trail:
             return None
         self._ended = True
         places = sorted(stands & self._homes) or sorted(self._homes)[:1]
-        with self._lock:
-            offsets = {partition: offset for partition, offset in self._offsets.items() if partition in stands}
+        offsets = {partition: offset for partition, offset in self._offsets.items() if partition in stands}
         return Ending(
             records=[Outgoing(topic=topic, partition=number, key=FORGOTTEN_KEY, value=None) for topic, number in places],
             offsets=OffsetsAgain(group=self._group, offsets=offsets) if offsets else None,
+            where=str(self),
         )
 
     def __str__(self) -> str:
-        with self._lock:
-            places = sorted([*self._ends, *self._offsets])
-        return ", ".join(f"{topic}/{number}" for topic, number in places)
-
-    def _drop(self, whose: dict[Partition, int], place: Partition, seen: int) -> None:
-        with self._lock:
-            if whose[place] == seen:  # nothing more was written meanwhile
-                del whose[place]
+        return ", ".join(f"{topic}/{number}" for topic, number in sorted([*self._ends, *self._offsets]))
 
     def _seen(self, place: Partition, end: int, now_s: float, *, there: bool) -> None:
         if there:

@@ -83,7 +83,7 @@ class Ground:
         if self.trail.look():
             return True
         if (ending := self.trail.ending()) is not None:
-            end("w.1", ending, self.trail, ports)
+            end("w.1", ending, ports)
         return False
 
     def signed_off(self, *, closed: bool = False) -> bool:
