@@ -23,6 +23,7 @@ from dueline.scheduler.core.ports import (
     Unavailable,
     WriteError,
 )
+from dueline.scheduler.kafka.errors import NotAuthorized
 from dueline.schemas.base import NONE
 from dueline.schemas.codec import decode_as
 from dueline.schemas.errors import DecodeError
@@ -75,6 +76,7 @@ class Claiming:
         self.flying = False
         self._looked = True  # the last `_look` has ended
         self._stops = False
+        self._doubted = False  # what it wrote to end a transaction is not known to be committed
         self._closed = False
 
     # -- the loop's side -----------------------------------------------------------------------------------------------
@@ -150,7 +152,7 @@ class Claiming:
             return self._recover(batch, asks, error)
         received_s = self._clock.monotonic_s()
         self._attempts_from = delivered[-1].offset + 1
-        self._trail.wrote(delivered, batch.offsets.offsets)
+        self._trail.wrote(delivered)
         return ClaimsAnswered(
             incarnation=self.incarnation,
             batch=batch,
@@ -164,7 +166,7 @@ class Claiming:
         try:
             if not self._stops and not self._trail.look() and (ending := self._trail.ending()) is not None:
                 self._tasks.submit(lambda: self._end(ending))
-        except Unavailable as error:
+        except (Unavailable, NotAuthorized) as error:
             log.debug("incarnation %s: whether its claims can be read cannot be told now: %s", self.incarnation, error)
         finally:
             self._looked = True
@@ -173,8 +175,9 @@ class Claiming:
         if self._stops:
             return
         try:
-            end(self.incarnation, ending, self._writer)
-        except WriteError as error:  # the next claim meets a writer that is over
+            end(self.incarnation, ending, self._trail, self._writer)
+        except WriteError as error:
+            self._doubted = True
             self._post(InDoubt(incarnation=self.incarnation, error=str(error)))
 
     def _sign_off(self) -> SignedOff:
@@ -182,7 +185,7 @@ class Claiming:
             self.incarnation, self._trail, self._writer, clock=self._clock, pause=self._pause,
             goes_on=lambda: not self._closed,
         )  # fmt: skip
-        return SignedOff(incarnation=self.incarnation, readable=readable)
+        return SignedOff(incarnation=self.incarnation, readable=readable and not self._doubted)
 
     def _recover(self, batch: Batch, asks: Sequence[Ask], error: WriteError) -> ClaimsAnswered:
         home = (self._origin.namespace.attempts, self._origin.home)

@@ -33,6 +33,7 @@ from dueline.scheduler.core.ports import (
     Unavailable,
     WriteError,
 )
+from dueline.scheduler.kafka.errors import NotAuthorized
 from dueline.schemas.codec import decode
 from dueline.schemas.errors import DecodeError
 from dueline.schemas.work import AttemptEvent, Step
@@ -230,7 +231,7 @@ class GroupCommit:
         try:
             if not self._over and not self._trail.look() and (ending := self._trail.ending()) is not None:
                 self._tasks.submit(lambda: self._end(ending))
-        except Unavailable as error:
+        except (Unavailable, NotAuthorized) as error:
             log.debug("incarnation %s: whether what it wrote can be read cannot be told now: %s", self.incarnation, error)
         finally:
             self._looked = True
@@ -239,7 +240,7 @@ class GroupCommit:
         if self._over:
             return
         try:
-            end(self.incarnation, ending, self._writer)
+            end(self.incarnation, ending, self._trail, self._writer)
         except Fenced as error:
             self._post(Written(incarnation=self.incarnation, landed=(), over=str(error)))
         except WriteError as error:

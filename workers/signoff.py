@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from dueline.scheduler.core.ports import Clock, TransactionWriter, Unavailable, WriteError
+from dueline.scheduler.kafka.errors import NotAuthorized
 from dueline.workers.readback import Pause
 from dueline.workers.trail import ENDS_S, Ending, Trail
 
@@ -29,9 +30,9 @@ def sign_off(
             if trail.look():
                 return True
             if (ending := trail.ending()) is not None:
-                end(incarnation, ending, writer)
+                end(incarnation, ending, trail, writer)
             why = f"something stands open in {trail}"
-        except Unavailable as error:
+        except (Unavailable, NotAuthorized) as error:
             why = str(error)
         except WriteError as error:
             why = str(error)
@@ -45,9 +46,9 @@ def sign_off(
     return False
 
 
-def end(incarnation: str, ending: Ending, writer: TransactionWriter) -> None:
-    """End what stands open, if it is ours. Raises WriteError."""
-    log.warning("incarnation %s: a transaction stands open in %s: it is ended, in case it is ours and a killed broker forgot it",
-                incarnation, ending.where, extra={"action": "worker.trail-ends"})  # fmt: skip
+def end(incarnation: str, ending: Ending, trail: Trail, writer: TransactionWriter) -> None:
+    """End what stands open, if it is ours. What ends it is then looked for as well. Raises WriteError."""
+    log.warning("incarnation %s: a record without value goes to %s, to end what a killed broker may have forgotten there",
+                incarnation, ending, extra={"action": "worker.trail-ends"})  # fmt: skip
     for _ in range(writer.producers):
-        writer.write([ending.records], offsets=ending.offsets)
+        trail.wrote(writer.write([ending.records], offsets=ending.offsets))

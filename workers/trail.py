@@ -1,21 +1,22 @@
 """What one writer of an incarnation committed and nobody has been seen to be able to read.
 
 A commit is acknowledged before its markers are written, and a broker that is killed in between may forget them (docs/kafka.md).
-Then no reader gets beyond what stands open in the home partition, and no member of the group gets the offsets; and nobody fences
+Then no reader gets beyond what stands open in the home partition, and no member of the group gets its offsets; and nobody fences
 a worker that lives, or one that stops in order. So the writer looks again until what it wrote can be read. What has stood for
-ENDS_S is ended by the next commit of the same producer in the same place: a record without value, and for a group its offsets
-once more. That commits what was forgotten, which is right, since nothing of it is in doubt: a commit that is not acknowledged is
-read back, or its writer is over (W6).
+ENDS_S is ended by the next commit of the same producer in the same place: a record without value. That commits what was
+forgotten, which is right, since nothing of it is in doubt: a commit that is not acknowledged is read back, or its writer is over
+(W6). The group's offsets are not asked for, since the client's question may end the process when a broker goes away (librdkafka
+#5397): where a look after a claim met no broker, they are ended unseen.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dueline.scheduler.core.ports import Clock, Delivered, LogAdmin, OffsetsAgain, Outgoing, Partition
+from dueline.scheduler.core.ports import Clock, Delivered, LogAdmin, Outgoing, Partition, Unavailable, UnfencedOffset
 from dueline.schemas.ledger import FORGOTTEN_KEY
 
 ENDS_S: Final = 2.0
@@ -27,76 +28,74 @@ class Ending:
     """One transaction that ends what its producer left open."""
 
     records: Sequence[Outgoing]
-    offsets: OffsetsAgain | None
-    where: str
+    offsets: UnfencedOffset | None
+
+    def __str__(self) -> str:
+        return ", ".join(f"{one.topic}/{one.partition}" for one in self.records)
 
 
 class Trail:
-    """`wrote` by the thread that writes, `look` and `ending` by the one that looks. `homes`: where the writer's own records go;
-    `group`: whose offsets it commits, "" if none. Only what is older than a look counts: what comes later, of us or of others,
-    is asked for later."""
+    """`wrote` by the thread that writes, all else by the one that looks. `homes`: where the writer's own records go; `group`: of
+    whose offsets it commits some each time, "" if of none. Only what is older than a look counts: what comes later, of us or of
+    others, is asked for later."""
 
     def __init__(self, homes: Iterable[Partition], *, group: str = "", admin: LogAdmin, clock: Clock) -> None:
-        self._homes = frozenset(homes)
+        self._homes = sorted(homes)
         self._group = group
         self._admin = admin
         self._clock = clock
-        self._news: deque[tuple[dict[Partition, int], Mapping[Partition, int]]] = deque()
+        self._news: deque[dict[Partition, int]] = deque()
         self._ends: dict[Partition, int] = {}
-        self._offsets: dict[Partition, int] = {}
-        self._vain: dict[Partition, tuple[int, float]] = {}  # what was asked for first and in vain, and since when
-        self._ended = False
+        self._vain: dict[Partition, tuple[int, float]] = {}  # the end that was asked for first and in vain, and since when
+        self._ended: frozenset[Partition] = frozenset()  # those of them for which an ending was written
+        self._unseen = False  # the group's offsets of the last commit may be what a killed broker forgot
 
     @property
     def readable(self) -> bool:
         """As far as known."""
-        return not self._news and not self._ends and not self._offsets
+        return not self._news and not self._ends and not self._unseen
 
-    def wrote(self, delivered: Iterable[Delivered], offsets: Mapping[Partition, int] | None = None) -> None:
+    def wrote(self, delivered: Iterable[Delivered]) -> None:
         """A commit was acknowledged."""
-        ends = {(one.topic, one.partition): one.offset + 1 for one in delivered if (one.topic, one.partition) in self._homes}
-        self._news.append((ends, offsets or {}))
+        self._news.append({
+            (one.topic, one.partition): one.offset + 1 for one in delivered if (one.topic, one.partition) in self._homes
+        })  # fmt: skip
 
     def look(self) -> bool:
-        """Ask; whether all can be read. Raises Unavailable."""
+        """Ask; whether all can be read. Raises Unavailable, after it has asked for all."""
         now_s = self._clock.monotonic_s()
-        while self._news:  # offsets only grow
-            ends, offsets = self._news.popleft()
-            self._ends |= ends
-            self._offsets |= offsets
+        while self._news:
+            self._ends |= self._news.popleft()  # offsets only grow
+        failed: Unavailable | None = None
         for place, end in list(self._ends.items()):
-            stable = self._admin.stable_offset(place)
-            self._seen(place, end, now_s, there=stable >= self._vain.get(place, (end, now_s))[0])
+            try:
+                stable = self._admin.stable_offset(place)
+            except Unavailable as error:
+                failed, self._unseen = error, bool(self._group)
+                continue
+            first, _ = self._vain.setdefault(place, (end, now_s))
+            if stable >= first:
+                del self._vain[place]
             if stable >= end:
                 del self._ends[place]
-        unsettled = self._admin.unsettled(self._group, list(self._offsets)) if self._offsets else frozenset()
-        for partition, offset in list(self._offsets.items()):
-            self._seen(partition, offset, now_s, there=partition not in unsettled)
-            if partition not in unsettled:
-                del self._offsets[partition]
-        self._ended = self._ended and bool(self._vain)
+        self._ended &= self._vain.keys()
+        if failed is not None:
+            raise failed
         return self.readable
 
     def ending(self) -> Ending | None:
         """What to write, once, about what nobody could read for ENDS_S."""
         now_s = self._clock.monotonic_s()
-        stands = {place for place, (_, since_s) in self._vain.items() if now_s - since_s >= ENDS_S}
-        if self._ended or not stands:
+        stands = {place for place, (_, since_s) in self._vain.items() if now_s - since_s >= ENDS_S} - self._ended
+        if not stands and not (self._unseen and not self._ends):
             return None
-        self._ended = True
-        places = sorted(stands & self._homes) or sorted(self._homes)[:1]
-        offsets = {partition: offset for partition, offset in self._offsets.items() if partition in stands}
+        self._ended |= stands
+        self._unseen = False
+        places = sorted(stands) or self._homes[:1]
         return Ending(
             records=[Outgoing(topic=topic, partition=number, key=FORGOTTEN_KEY, value=None) for topic, number in places],
-            offsets=OffsetsAgain(group=self._group, offsets=offsets) if offsets else None,
-            where=str(self),
+            offsets=UnfencedOffset(group=self._group, partition=self._homes[0]) if self._group else None,
         )
 
     def __str__(self) -> str:
-        return ", ".join(f"{topic}/{number}" for topic, number in sorted([*self._ends, *self._offsets]))
-
-    def _seen(self, place: Partition, end: int, now_s: float, *, there: bool) -> None:
-        if there:
-            self._vain.pop(place, None)
-        else:
-            self._vain.setdefault(place, (end, now_s))
+        return ", ".join(f"{topic}/{number}" for topic, number in sorted(self._ends)) or "the group's offsets"

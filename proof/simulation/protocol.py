@@ -310,10 +310,9 @@ class OffsetFetch(Request):
 
 @dataclass(slots=True, kw_only=True)
 class OffsetsAnswer(Answer):
-    """Partitions without one are absent. `unstable`: those that made it UNSTABLE_OFFSET_COMMIT."""
+    """Partitions without one are absent."""
 
     offsets: dict[Partition, int] = field(default_factory=dict)
-    unstable: frozenset[Partition] = frozenset()
 
 
 # -- administration ------------------------------------------------------------------------------------------------------

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from dueline.schemas.topics import Namespace
-
 Partition = tuple[str, int]
 """A topic and a partition number."""
 
@@ -176,12 +174,12 @@ class GroupOffsets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetsAgain:
-    """Offsets that the same writer committed before, of partitions whose offsets nobody has been able to fetch since: a broker
-    forgot to end that transaction, and this one ends it. Under no assignment, since the writer may hold none any more."""
+class UnfencedOffset:
+    """An offset, 0, of a partition that the group does not consume, under no membership. It moves nobody's; its transaction takes
+    part in the group's offsets, and so ends what a broker forgot to end there of an older one of the same producer."""
 
     group: str
-    offsets: Mapping[Partition, int]
+    partition: Partition
 
 
 BeforeCommit = Callable[[Sequence[Delivered]], str | None]
@@ -199,7 +197,7 @@ class TransactionWriter(Protocol):
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | OffsetsAgain | None = None,
+        offsets: GroupOffsets | UnfencedOffset | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         """One transaction; each group is flushed before the next (L5). Raises WriteError kinds."""
@@ -282,10 +280,6 @@ class LogAdmin(Protocol):
         """Where a read-committed reader stops: the end, or the beginning of the first transaction that is open there."""
         ...
 
-    def unsettled(self, group: str, partitions: Sequence[Partition]) -> frozenset[Partition]:
-        """Those whose committed offset nobody can fetch, since a transaction with a newer one stands open."""
-        ...
-
     def open_from(self, partition: Partition) -> int | None:
         """Where the first transaction begins that stands open in the partition, and read-committed readers stop; None when none
         does. Without topic, leader or right nobody can tell: Unavailable."""
@@ -309,9 +303,8 @@ class FenceResult:
 class Fencer(Protocol):
     """Fences dead incarnations outside the leader loop (W7), several in parallel."""
 
-    def start(self, incarnation: str, transactional_ids: Sequence[str], home: int, queue: str) -> None:
-        """Begin; a second call for one under way does nothing. Retries by itself until it succeeds. `queue`: whose offers it
-        claimed."""
+    def start(self, incarnation: str, transactional_ids: Sequence[str], home: int, group: str) -> None:
+        """Begin; a second call for one under way does nothing. Retries by itself until it succeeds. `group`: its queue's."""
         ...
 
     def results(self) -> list[FenceResult]:
@@ -380,8 +373,8 @@ class Kafka(Protocol):
         """Questions about the log."""
         ...
 
-    def fencer(self, namespace: Namespace) -> Fencer:
-        """Fences the namespace's workers and takes the ends of their home partitions."""
+    def fencer(self, attempts: str, steps: str) -> Fencer:
+        """Fences workers and takes the ends of their home partitions of these two topics."""
         ...
 
     def contact(self, partition: Partition) -> Contact:

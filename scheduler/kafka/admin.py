@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Final, TypeVar
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -113,27 +112,6 @@ class KafkaAdmin:
     def stable_offset(self, partition: Partition) -> int:
         """Where a read-committed reader stops."""
         return self._offset(partition, _LATEST, IsolationLevel.READ_COMMITTED)
-
-    def unsettled(self, group: str, partitions: Sequence[Partition]) -> frozenset[Partition]:
-        """Those whose committed offset nobody can fetch. Raises Unavailable, nothing else."""
-        asked = ConsumerGroupTopicPartitions(group, [TopicPartition(*partition) for partition in partitions])
-
-        def ask() -> Future[ConsumerGroupTopicPartitions]:
-            return self.client.list_consumer_group_offsets(
-                [asked], require_stable=True, request_timeout=self._answer_s
-            )[group]
-
-        try:
-            found = self._ask(f"group {group!r}", ask).topic_partitions
-        except KafkaException as exception:
-            raise unavailable(f"offsets of group {group!r}", exception) from None
-        except NotAuthorized as error:
-            raise Unavailable(str(error)) from None
-        refused = {(one.topic, one.partition): one.error for one in found or () if one.error is not None}
-        for each in refused.values():
-            if each.code() != KafkaError.UNSTABLE_OFFSET_COMMIT:
-                raise unavailable(f"offsets of group {group!r}", KafkaException(each))
-        return frozenset(refused)
 
     def open_from(self, partition: Partition) -> int | None:
         """Where the first transaction begins that stands open there. Raises Unavailable, nothing else."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dueline.scheduler.core.ports import Assignment, GroupOffsets, OffsetsAgain, Partition
+from dueline.scheduler.core.ports import Assignment, GroupOffsets, Partition, UnfencedOffset
 
 PREFIX: Final = b"CGMDv2:"
 _GENERATION: Final = struct.Struct("=i")
@@ -87,14 +87,14 @@ def without(assignment: Assignment, revoked: Iterable[Partition]) -> Assignment 
     )
 
 
-def checked(offsets: GroupOffsets | OffsetsAgain) -> tuple[Mapping[Partition, int], bytes]:
+def checked(offsets: GroupOffsets | UnfencedOffset) -> tuple[Mapping[Partition, int], bytes]:
     """The offsets and metadata to send, after L1 and L2. Raises ValueError: whoever built this value has a bug.
 
-    The broker does not check that a member owns the partitions it commits, so that is checked here, too. Offsets that are only
-    ended once more need no fence: nobody else could begin where they cannot be fetched.
+    The broker does not check that a member owns the partitions it commits, so that is checked here, too. An offset that
+    moves nobody's needs no fence.
     """
-    if isinstance(offsets, OffsetsAgain):
-        return offsets.offsets, unfenced(offsets.group)
+    if isinstance(offsets, UnfencedOffset):
+        return {offsets.partition: 0}, unfenced(offsets.group)
     raw = offsets.assignment.metadata
     if not isinstance(raw, bytes):
         raise TypeError("the assignment was not captured by this client: its metadata is not bytes")

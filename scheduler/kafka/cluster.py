@@ -18,7 +18,6 @@ from dueline.scheduler.core.ports import (
     Unavailable,
     WriterFactory,
 )
-from dueline.schemas.topics import Namespace
 
 from .admin import KafkaAdmin
 from .config import KafkaConfig
@@ -101,9 +100,11 @@ class KafkaCluster:
                 self._shared_admin = KafkaAdmin(self.config, self._name("admin"))
             return self._shared_admin
 
-    def fencer(self, namespace: Namespace) -> Fencer:
+    def fencer(self, attempts: str, steps: str) -> Fencer:
         """Its threads start with the first incarnation to fence."""
-        return KafkaFencer(self.config, namespace=namespace, admin=self.admin, watchdog=self._watchdog)
+        return KafkaFencer(
+            self.config, attempts=attempts, steps=steps, admin=self.admin, watchdog=self._watchdog
+        )
 
     def contact(self, partition: Partition) -> Contact:
         """Probes with a client of its own, so that no other question delays an answer."""

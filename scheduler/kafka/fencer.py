@@ -4,8 +4,8 @@ Initialising an id aborts what its last owner left open and refuses everything t
 ids of an incarnation are initialised the ends of its home partition are taken: nothing of it can come after them.
 
 A broker that was killed may forget to end a transaction in some partitions (docs/kafka.md). Readers would stand before it for
-ever, and nobody could go on in a queue's offers, so where something is still open in the home partition or in the group's offsets
-each id ends its own part of it: by an aborted transaction there.
+ever, so where something is still open in the home partition each id ends its own part of it, and of its group's offsets: by an
+aborted transaction there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from dueline.scheduler.core.ports import (
     Unavailable,
 )
 from dueline.schemas.ledger import FORGOTTEN_KEY
-from dueline.schemas.topics import Namespace
 
 from .capture import unfenced
 from .config import KafkaConfig
@@ -49,10 +48,11 @@ class KafkaFencer:
     """Port `Fencer`."""
 
     def __init__(
-        self, config: KafkaConfig, *, namespace: Namespace, admin: Callable[[], LogAdmin], watchdog: Watchdog
+        self, config: KafkaConfig, *, attempts: str, steps: str, admin: Callable[[], LogAdmin], watchdog: Watchdog
     ) -> None:
         self._config = config
-        self._namespace = namespace
+        self._attempts = attempts
+        self._steps = steps
         self._admin = admin
         self._watchdog = watchdog
         self._lock = threading.Lock()
@@ -61,13 +61,13 @@ class KafkaFencer:
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="dueline-fencer")
 
-    def start(self, incarnation: str, transactional_ids: Sequence[str], home: int, queue: str) -> None:
+    def start(self, incarnation: str, transactional_ids: Sequence[str], home: int, group: str) -> None:
         """Begin; a second call for the same one does nothing: it is asked for until its end is decided."""
         with self._lock:
             if incarnation in self._begun or self._stop.is_set():
                 return
             self._begun.add(incarnation)
-        self._pool.submit(self._run, incarnation, tuple(transactional_ids), home, queue)
+        self._pool.submit(self._run, incarnation, tuple(transactional_ids), home, group)
 
     def results(self) -> list[FenceResult]:
         """Those done since the last call."""
@@ -80,11 +80,11 @@ class KafkaFencer:
         self._stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _run(self, incarnation: str, ids: Sequence[str], home: int, queue: str) -> None:
+    def _run(self, incarnation: str, ids: Sequence[str], home: int, group: str) -> None:
         wait_s, said = FIRST_WAIT_S, ""
         while not self._stop.is_set():
             try:
-                result = self._fence(incarnation, ids, home, queue)
+                result = self._fence(incarnation, ids, home, group)
             except (Fenced, Unavailable) as error:
                 said = _say(logging.WARNING, incarnation, error, said)
             except (NotAuthorized, ConfigError) as error:
@@ -98,20 +98,15 @@ class KafkaFencer:
             self._stop.wait(wait_s)
             wait_s = min(wait_s * 2, LONGEST_WAIT_S)
 
-    def _fence(self, incarnation: str, ids: Sequence[str], home: int, queue: str) -> FenceResult:
+    def _fence(self, incarnation: str, ids: Sequence[str], home: int, group: str) -> FenceResult:
         producers = [
             Heir(self._config, id_, name="fencer", timing=Timing(), watchdog=self._watchdog)
             for id_ in ids
         ]
-        namespace, admin = self._namespace, self._admin()
-        attempts, steps = (namespace.attempts, home), (namespace.steps, home)
-        group, offers = namespace.worker_group(queue), namespace.dispatch(queue)
+        admin, attempts, steps = self._admin(), (self._attempts, home), (self._steps, home)
         try:
             initialise(producers)
             held = [place for place in (attempts, steps) if admin.stable_offset(place) < admin.end_offset(place)]
-            claimed = [(offers, number) for number in range(admin.partitions(offers))]
-            if claimed and admin.unsettled(group, claimed):
-                held = held or [attempts]
             for producer in producers if held else ():
                 self._forget(producer, held, group)
         finally:

@@ -22,11 +22,11 @@ from dueline.scheduler.core.ports import (
     Doubtful,
     Fenced,
     GroupOffsets,
-    OffsetsAgain,
     Outgoing,
     Partition,
     Refused,
     Unavailable,
+    UnfencedOffset,
 )
 
 from . import client
@@ -107,7 +107,7 @@ class TransactionalProducer:
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | OffsetsAgain | None,
+        offsets: GroupOffsets | UnfencedOffset | None,
         before_commit: BeforeCommit | None,
         survives_refusal: bool,
     ) -> list[Delivered]:

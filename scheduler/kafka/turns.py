@@ -16,9 +16,9 @@ from dueline.scheduler.core.ports import (
     Doubtful,
     Fenced,
     GroupOffsets,
-    OffsetsAgain,
     Outgoing,
     Refused,
+    UnfencedOffset,
 )
 from dueline.scheduler.core.ports import WriteError as _WriteError
 
@@ -44,7 +44,7 @@ class TurnsWriter:
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | OffsetsAgain | None = None,
+        offsets: GroupOffsets | UnfencedOffset | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         """One transaction by the producer whose turn it is."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -29,8 +28,7 @@ from confluent_kafka.admin import (
 )
 
 __all__ = [
-    "AdminClient", "ConfigEntry", "ConfigResource", "Consumer", "ConsumerGroupTopicPartitions",
-    "IsolationLevel", "KafkaError", "KafkaException",
+    "AdminClient", "ConfigEntry", "ConfigResource", "Consumer", "IsolationLevel", "KafkaError", "KafkaException",
     "ListOffsetsResultInfo", "Message", "NewPartitions", "NewTopic", "OffsetSpec", "Producer", "ResourceType", "TopicCollection",
     "TopicPartition",
 ]  # fmt: skip

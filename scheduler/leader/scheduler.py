@@ -299,7 +299,7 @@ class Scheduler:
         stop: threading.Event,
     ) -> None:
         admin, settings = self._kafka.admin(), self._settings
-        fencer: Fencer = self._kafka.fencer(self._namespace)
+        fencer: Fencer = self._kafka.fencer(self._namespace.attempts, self._namespace.steps)
         reader, beats = self._kafka.log_reader("inputs"), self._kafka.log_reader("heartbeats", uncommitted=True)
         term: Term | None = None
         try:

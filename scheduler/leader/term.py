@@ -210,4 +210,6 @@ class Term:
         for entry in self._state.fencing.between():
             fence = self._state.fences.get(str(entry[0]))
             if fence is not None:
-                self._fencer.start(fence.incarnation, fence.transactional_ids, fence.home, fence.queue)
+                self._fencer.start(
+                    fence.incarnation, fence.transactional_ids, fence.home, self._namespace.worker_group(fence.queue)
+                )

@@ -188,14 +188,14 @@ class Groups:
 
     def fetch(self, node: int, request: OffsetFetch, reply: Reply) -> None:
         """OffsetFetch, of stable offsets."""
-        code, unstable = self.seat(request.group).coordinator_code(node), frozenset[Partition]()
+        code = self.seat(request.group).coordinator_code(node)
         if not code:
-            written = {key for some in self._offsets[self._number(request.group)].open.values() for key in some}
-            unstable = frozenset(one for one in request.partitions if (request.group, one) in written)
-            code = codes.UNSTABLE_OFFSET_COMMIT if unstable else code
+            wanted = {(request.group, partition) for partition in request.partitions}
+            if any(not wanted.isdisjoint(written) for written in self._offsets[self._number(request.group)].open.values()):
+                code = codes.UNSTABLE_OFFSET_COMMIT
         group = self.groups.get(request.group)
         if code or group is None:
-            reply(OffsetsAnswer(code=code, unstable=unstable))
+            reply(OffsetsAnswer(code=code))
             return
         known = group.offsets
         reply(OffsetsAnswer(offsets={partition: known[partition] for partition in request.partitions if partition in known}))

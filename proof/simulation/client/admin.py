@@ -9,7 +9,6 @@ from typing import Any, Final
 from dueline.scheduler.kafka.vocabulary import (
     ConfigEntry,
     ConfigResource,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     ListOffsetsResultInfo,
@@ -37,16 +36,12 @@ from proof.simulation.protocol import (
     Metadata,
     MetadataAnswer,
     OffsetAnswer,
-    OffsetFetch,
-    OffsetsAnswer,
     Request,
 )
 
 REQUEST_S: Final = 60.0
 AGAIN_S: Final = 0.1
 EARLIEST, LATEST = -2, -1
-INVALID: Final = -1001
-UNSTABLE: Final = KafkaError.UNSTABLE_OFFSET_COMMIT
 
 
 class SimAdminClient:
@@ -155,16 +150,6 @@ class SimAdminClient:
             for one, spec in offsets.items()
         }
 
-    def list_consumer_group_offsets(
-        self,
-        list_consumer_group_offsets_request: Sequence[ConsumerGroupTopicPartitions],
-        require_stable: bool = False,
-        request_timeout: float = REQUEST_S,
-    ) -> dict[str, Future[Any]]:
-        """Of the partitions that are named; those with an open transaction each have their error."""
-        assert require_stable, "dueline asks for nothing else"
-        return {one.group_id: self._offsets(one, request_timeout) for one in list_consumer_group_offsets_request}
-
     # -- requests ----------------------------------------------------------------------------------------------------
 
     def _describe(self, name: str, timeout_s: float) -> Future[Any]:
@@ -200,36 +185,6 @@ class SimAdminClient:
 
         self._wire.after(timeout_s, lambda: end(KafkaError._TIMED_OUT, None))
         self._map.seek_leader(one, found, lambda code: end(code, None))
-        return future
-
-    def _offsets(self, asked: ConsumerGroupTopicPartitions, timeout_s: float) -> Future[Any]:
-        future: Future[Any] = Future(self._kernel)
-        partitions = tuple((one.topic, one.partition) for one in asked.topic_partitions or ())
-        until_s = self._kernel.now_s + timeout_s
-
-        def end(code: int, answer: OffsetsAnswer | None) -> None:
-            if future.done():
-                return
-            if answer is None or code not in (NO_ERROR, UNSTABLE):
-                self._map.forget_coordinator(asked.group_id, transactional=False)
-                future.set_exception(failure(code))
-                return
-            unstable = failure(UNSTABLE).args[0]
-            future.set_result(SimpleNamespace(topic_partitions=[
-                SimpleNamespace(
-                    topic=one[0], partition=one[1], offset=answer.offsets.get(one, INVALID),
-                    error=unstable if one in answer.unstable else None,
-                )
-                for one in partitions
-            ]))  # fmt: skip
-
-        def found(node: int) -> None:
-            if not future.done():
-                request = OffsetFetch(group=asked.group_id, partitions=partitions)
-                self._wire.ask(node, request, end, max(0.001, until_s - self._kernel.now_s))
-
-        self._wire.after(timeout_s, lambda: end(KafkaError._TIMED_OUT, None))
-        self._map.seek_coordinator(asked.group_id, found, transactional=False)
         return future
 
     def _mapped(self, request: Request, make: Callable[[Any], Any], timeout_s: float) -> Future[Any]:

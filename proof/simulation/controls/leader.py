@@ -24,10 +24,10 @@ from dueline.scheduler.core.ports import (
     Doubtful,
     GroupOffsets,
     GroupReader,
-    OffsetsAgain,
     Outgoing,
     Partition,
     Received,
+    UnfencedOffset,
 )
 from dueline.scheduler.kafka.capture import Metadata, checked
 from dueline.scheduler.kafka.group import KafkaGroupReader
@@ -192,7 +192,7 @@ class Again(TurnsWriter):
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | OffsetsAgain | None = None,
+        offsets: GroupOffsets | UnfencedOffset | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         """See TurnsWriter."""

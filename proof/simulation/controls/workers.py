@@ -18,12 +18,12 @@ from dueline.scheduler.core.ports import (
     FenceResult,
     GroupOffsets,
     LogAdmin,
-    OffsetsAgain,
     Outgoing,
     Partition,
     Received,
     TransactionWriter,
     Unavailable,
+    UnfencedOffset,
     WriteError,
 )
 from dueline.scheduler.core.state import State
@@ -66,7 +66,7 @@ class Undying:
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | OffsetsAgain | None = None,
+        offsets: GroupOffsets | UnfencedOffset | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         """See the port."""
@@ -207,13 +207,13 @@ class Unread(GroupCommit):
 class Trusting(KafkaFencer):
     """W7: silence alone ends an incarnation; none of its ids is initialised."""
 
-    def _fence(self, incarnation: str, ids: Sequence[str], home: int, queue: str) -> FenceResult:
-        del ids, queue
-        admin, namespace = self._admin(), self._namespace
+    def _fence(self, incarnation: str, ids: Sequence[str], home: int, group: str) -> FenceResult:
+        del ids, group
+        admin = self._admin()
         return FenceResult(
             incarnation=incarnation,
-            attempts_end=admin.end_offset((namespace.attempts, home)),
-            steps_end=admin.end_offset((namespace.steps, home)),
+            attempts_end=admin.end_offset((self._attempts, home)),
+            steps_end=admin.end_offset((self._steps, home)),
         )
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pytest
-from confluent_kafka import TopicPartition
 
 from dueline.scheduler.core.ports import Fenced, Fencer, FenceResult, Partition
-from dueline.scheduler.kafka.capture import unfenced
 from tests.integration.kafka.support import Site, record, until
 
 HOME = 1
-QUEUE = "q"
+GROUP = "workers"
 
 
 def fenced(fencer: Fencer, count: int) -> list[FenceResult]:
@@ -28,7 +26,7 @@ def fenced(fencer: Fencer, count: int) -> list[FenceResult]:
 
 @pytest.fixture
 def fencer(site: Site) -> Fencer:
-    made = site.cluster.fencer(site.ns)
+    made = site.cluster.fencer(site.ns.attempts, site.ns.steps)
     site.stack.callback(made.close)
     return made
 
@@ -41,8 +39,8 @@ def test_a_fence_aborts_what_stands_open_and_refuses_the_woken_worker(site: Site
     results: list[FenceResult] = []
 
     def declared_dead(_: object) -> None:
-        fencer.start("w.00000001", ids, HOME, QUEUE)
-        fencer.start("w.00000001", ids, HOME, QUEUE)
+        fencer.start("w.00000001", ids, HOME, GROUP)
+        fencer.start("w.00000001", ids, HOME, GROUP)
         results.extend(fenced(fencer, 1))
 
     with pytest.raises(Fenced):
@@ -62,7 +60,7 @@ def test_a_fence_aborts_what_stands_open_and_refuses_the_woken_worker(site: Site
 def test_a_finish_committed_just_before_the_fence_stands_before_the_end(site: Site, fencer: Fencer) -> None:
     ids = site.ns.worker_ids("w.00000002")
     site.writer(*ids[1:]).write([[record(site.ns.attempts, b"finished", HOME)]])
-    fencer.start("w.00000002", ids, HOME, QUEUE)
+    fencer.start("w.00000002", ids, HOME, GROUP)
     (result,) = fenced(fencer, 1)
     read = site.cluster.admin().read_range((site.ns.attempts, HOME), 0, result.attempts_end, timeout_s=30.0)
     assert [one.value for one in read] == [b"finished"]
@@ -82,7 +80,7 @@ def test_where_something_stands_open_what_is_written_to_end_it_is_never_seen(sit
     ids = site.ns.worker_ids("w.00000004")
     site.writer(*ids[1:]).write([[record(site.ns.attempts, b"claimed", HOME)]])
     stranger = site.left_open("stranger", (site.ns.attempts, HOME))
-    fencer.start("w.00000004", ids, HOME, QUEUE)
+    fencer.start("w.00000004", ids, HOME, GROUP)
     (result,) = fenced(fencer, 1)
     stranger.abort_transaction(30.0)
     admin = site.cluster.admin()
@@ -92,34 +90,17 @@ def test_where_something_stands_open_what_is_written_to_end_it_is_never_seen(sit
     assert admin.stable_offset((site.ns.attempts, HOME)) == admin.end_offset((site.ns.attempts, HOME))
 
 
-def test_where_only_the_group_s_offsets_stand_open_they_are_ended_too(site: Site, fencer: Fencer) -> None:
-    """Given a stranger's, which look like those of a claim whose marker in the home partition was written."""
-    ids = site.ns.worker_ids("w.00000005")
-    site.writer(*ids[1:]).write([[record(site.ns.attempts, b"claimed", HOME)]])
-    stranger = site.raw("stranger")
-    stranger.begin_transaction()
-    group = unfenced(site.ns.worker_group(QUEUE))
-    stranger.send_offsets_to_transaction([TopicPartition(site.ns.dispatch(QUEUE), 1, 7)], group, 30.0)
-    fencer.start("w.00000005", ids, HOME, QUEUE)
-    (result,) = fenced(fencer, 1)
-    stranger.abort_transaction(30.0)
-    assert list(uncommitted_keys(site, (site.ns.attempts, HOME), result.attempts_end)).count(b"forgotten") == len(ids)
-    fencer.start("w.00000006", site.ns.worker_ids("w.00000006"), HOME, QUEUE)
-    (calm,) = fenced(fencer, 1)
-    assert calm.attempts_end == result.attempts_end  # nothing stands open: nothing is written
-
-
 def test_many_are_fenced_at_once_each_once_a_term_and_again_in_the_next(site: Site, fencer: Fencer) -> None:
     names = [f"w{number}.00000003" for number in range(6)]
 
     def start(by: Fencer, some: Sequence[str]) -> None:
         for name in some:
-            by.start(name, site.ns.worker_ids(name), 0, QUEUE)
+            by.start(name, site.ns.worker_ids(name), 0, GROUP)
 
     start(fencer, names)
     assert [result.incarnation for result in fenced(fencer, len(names))] == names
     start(fencer, names)  # asked for until the ledger has its end: done once
-    next_term = site.cluster.fencer(site.ns)
+    next_term = site.cluster.fencer(site.ns.attempts, site.ns.steps)
     site.stack.callback(next_term.close)
     start(next_term, names[:1])
     assert [result.incarnation for result in fenced(next_term, 1)] == names[:1]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
-from dueline.scheduler.core.ports import EARLIEST, LATEST, Expired, OffsetsAgain, Partition, Unavailable
+from dueline.scheduler.core.ports import EARLIEST, LATEST, Expired, Partition, Unavailable, UnfencedOffset
 from tests.integration.kafka.support import DEADLINE_S, Site, position_of, record, take
 
 
@@ -157,18 +157,11 @@ def test_topics_answer_for_themselves(site: Site) -> None:
     assert admin.topic_id(site.ns.rejected) == first
 
 
-def test_offsets_of_an_open_transaction_are_unsettled_until_it_ends(site: Site) -> None:
-    """Given offsets under no membership, which whoever holds nothing commits again (`OffsetsAgain`)."""
-    group, (held, other) = site.ns.worker_group("q"), [(site.ns.dispatch("q"), number) for number in (0, 1)]
-    admin, writer = site.cluster.admin(), site.writer("claims")
-    assert admin.unsettled(group, [held, other]) == frozenset()
-
-    def meanwhile(_: object) -> None:
-        assert admin.unsettled(group, [held, other]) == {held}
-        assert admin.unsettled(group, [other]) == frozenset()
-
-    again = OffsetsAgain(group=group, offsets={held: 5})
-    writer.write([[record(site.ns.runs, b"x")]], offsets=again, before_commit=meanwhile)
-    answers = site.raw_consumer(group).committed([TopicPartition(*held), TopicPartition(*other)], DEADLINE_S)
-    assert [one.offset for one in answers] == [5, -1001]
-    assert admin.unsettled(group, [held, other]) == frozenset()
+def test_an_unfenced_offset_takes_part_in_the_group_and_moves_nobody_s(site: Site) -> None:
+    group, consumed, home = site.ns.worker_group("q"), (site.ns.dispatch("q"), 0), (site.ns.attempts, 1)
+    own = UnfencedOffset(group=group, partition=consumed)
+    site.writer("owner").write([[record(site.ns.runs, b"x")]], offsets=own)
+    site.writer("claims").write([[record(site.ns.runs, b"y")]], offsets=UnfencedOffset(group=group, partition=home))
+    answers = site.raw_consumer(group).committed([TopicPartition(*consumed), TopicPartition(*home)], DEADLINE_S)
+    assert [one.offset for one in answers] == [0, 0]
+    assert site.ledger() == [b"x", b"y"]

@@ -20,10 +20,10 @@ from dueline.scheduler.core.ports import (
     GroupOffsets,
     Kafka,
     LogReader,
-    OffsetsAgain,
     Outgoing,
     Received,
     TransactionWriter,
+    UnfencedOffset,
 )
 from dueline.scheduler.kafka.clock import SystemClock
 from dueline.scheduler.kafka.cluster import KafkaCluster
@@ -254,7 +254,7 @@ class WrappedWriter:
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | OffsetsAgain | None = None,
+        offsets: GroupOffsets | UnfencedOffset | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         return self._around(RealWrite(self._writer, groups, offsets, before_commit))
@@ -280,7 +280,7 @@ class RealWrite:
         self,
         writer: TransactionWriter,
         groups: Sequence[Sequence[Outgoing]],
-        offsets: GroupOffsets | OffsetsAgain | None,
+        offsets: GroupOffsets | UnfencedOffset | None,
         before_commit: BeforeCommit | None,
     ) -> None:
         self._writer = writer

@@ -18,15 +18,14 @@ from dueline.scheduler.core.ports import (
     Kafka,
     LogAdmin,
     LogReader,
-    OffsetsAgain,
     Outgoing,
     Partition,
     PlainWriter,
     TransactionWriter,
+    UnfencedOffset,
     WriterFactory,
 )
 from dueline.schemas.codec import decode
-from dueline.schemas.topics import Namespace
 from dueline.schemas.work import Heartbeat
 
 Answer = Callable[[Delivered | None, str], None]
@@ -82,8 +81,8 @@ class Watched:
     def admin(self) -> LogAdmin:
         return self._kafka.admin()
 
-    def fencer(self, namespace: Namespace) -> Fencer:
-        return self._kafka.fencer(namespace)
+    def fencer(self, attempts: str, steps: str) -> Fencer:
+        return self._kafka.fencer(attempts, steps)
 
     def contact(self, partition: Partition) -> Contact:
         return self._kafka.contact(partition)
@@ -125,7 +124,7 @@ class WatchedWriter:
         self,
         groups: Sequence[Sequence[Outgoing]],
         *,
-        offsets: GroupOffsets | OffsetsAgain | None = None,
+        offsets: GroupOffsets | UnfencedOffset | None = None,
         before_commit: BeforeCommit | None = None,
     ) -> list[Delivered]:
         assert not self._over, "written to after it was over"

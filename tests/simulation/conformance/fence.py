@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import TopicPartition
 
 from dueline.scheduler.kafka.capture import Metadata
 from dueline.scheduler.kafka.selftest import generation_before, sentinel
-from tests.simulation.conformance.bench import Bench, told, tried
+from tests.simulation.conformance.bench import Bench, tried
 from tests.simulation.conformance.member import Member
 from tests.simulation.conformance.reading import committed_values, settled_end
 from tests.simulation.conformance.scenario import Outcome, scenario
@@ -112,31 +110,6 @@ def offsets_of_a_transaction(bench: Bench) -> Outcome:
     writer.begin()
     seen["empty_fence"] = tried(writer.client.send_offsets_to_transaction, [], member.captured, CALL_S)
     return {**seen, "empty_commit": writer.commit(), "unchanged": committed(member)}
-
-
-@scenario(never=[-1001, -1001], open=["UNSTABLE_OFFSET_COMMIT", -1001], other=[-1001], after=[5, -1001])
-def unsettled_offsets(bench: Bench) -> Outcome:
-    """A question for stable offsets by an admin client does not wait: it names the partitions whose offsets nobody can fetch."""
-    member, writer, _ = member_and_writer(bench)
-    topic, group = bench.new_topic(2), Metadata.parse(member.captured).group
-
-    def asked(*numbers: int) -> list[Any]:
-        of = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, number) for number in numbers])
-        answers = bench.admin().list_consumer_group_offsets([of], require_stable=True, request_timeout=CALL_S)
-        found = answers[group].result(CALL_S).topic_partitions
-        return [told(one.error) if one.error is not None else one.offset for one in found]
-
-    seen: Outcome = {"never": asked(0, 1)}
-    writer.begin()
-    assert writer.fence(topic, 5, member.captured) == "ok"
-    seen |= {"open": asked(0, 1), "other": asked(1)}
-    assert writer.commit() == "ok"
-
-    def settled() -> list[Any] | None:
-        answer = asked(0, 1)
-        return answer if "UNSTABLE_OFFSET_COMMIT" not in answer else None
-
-    return {**seen, "after": bench.until(settled, "the marker")}
 
 
 @scenario(commit="ok", committed=5, aborted="ok")

@@ -3,7 +3,7 @@ can't be told to compact between two records of a read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -52,9 +52,6 @@ class MemoryLog:
 
     def stable_offset(self, partition: Partition) -> int:  # noqa: ARG002
         return self.end
-
-    def unsettled(self, group: str, partitions: Sequence[Partition]) -> frozenset[Partition]:  # noqa: ARG002
-        return frozenset()
 
     def open_from(self, partition: Partition) -> int | None:  # noqa: ARG002
         return None

@@ -40,7 +40,7 @@ def test_a_trouble_that_lasts_is_told_once_and_tried_against(
     monkeypatch.setattr(KafkaFencer, "_fence", fence)
     monkeypatch.setattr(fencer, "FIRST_WAIT_S", 0.001)
     unused: Any = None
-    tried = KafkaFencer(unused, namespace=unused, admin=unused, watchdog=unused)
+    tried = KafkaFencer(unused, attempts="a", steps="s", admin=unused, watchdog=unused)
     try:
         tried.start("w.1", ["w.1.a"], 0, "workers")
         results: list[FenceResult] = []

@@ -47,9 +47,6 @@ class ScriptedAdmin:
     def stable_offset(self, _: Partition) -> int:
         return 0
 
-    def unsettled(self, _group: str, _partitions: Sequence[Partition]) -> frozenset[Partition]:
-        return frozenset()
-
     def open_from(self, partition: Partition) -> int | None:
         self.asked += 1
         if self.away:
@@ -147,7 +144,7 @@ class ScriptedElection:
 class ScriptedFencer:
     """Port `Fencer` that never has a result."""
 
-    def start(self, incarnation: str, transactional_ids: Sequence[str], home: int, queue: str) -> None:
+    def start(self, incarnation: str, transactional_ids: Sequence[str], home: int, group: str) -> None:
         pass
 
     def results(self) -> list[object]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dueline.scheduler.core.ports import Delivered, Doubtful, OffsetsAgain, Outgoing, Partition, Unavailable
+from dueline.scheduler.core.ports import Delivered, Doubtful, Outgoing, Partition, Unavailable, UnfencedOffset
 from dueline.workers.signoff import LOOK_S, SIGN_OFF_S, end, sign_off
 from dueline.workers.trail import ENDS_S, Trail
 from tests.unit.leader.manual import ManualClock
 
-ATTEMPTS, STEPS, OFFERS = ("t.attempts", 3), ("t.steps", 3), ("t.dispatch.q", 1)
+ATTEMPTS, STEPS = ("t.attempts", 3), ("t.steps", 3)
 GROUP = "t.workers.q"
 
 Stable = Callable[["Ground"], bool]
@@ -37,43 +37,40 @@ def with_transaction(number: int) -> Stable:
 
 
 class Ground:
-    """Ports `LogAdmin` and `TransactionWriter` over three partitions, each with one record of ours, at offset 6."""
+    """Ports `LogAdmin` and `TransactionWriter` over two partitions, each with records of ours, the last one at offset 6."""
 
     producers = 2
 
-    def __init__(self, places: dict[Partition, Stable]) -> None:
+    def __init__(self, places: dict[Partition, Stable], *, group: str = "") -> None:
         self.clock, self.places = ManualClock(wall_ms=0), places
         self.began_s = self.clock.monotonic_s()
-        self.written: list[tuple[list[Outgoing], OffsetsAgain | None]] = []
+        self.written: list[tuple[list[Outgoing], UnfencedOffset | None]] = []
         self.asked: list[object] = []
         self.error: Exception | None = None
         self.away_s = 0.0
+        self.silent: Partition | None = None
         self.served = 0
         ports: Any = self
-        self.trail = Trail([ATTEMPTS, STEPS], group=GROUP, admin=ports, clock=self.clock)
+        self.trail = Trail([ATTEMPTS, STEPS], group=group, admin=ports, clock=self.clock)
 
-    def wrote(self, *places: Partition, offsets: dict[Partition, int] | None = None) -> None:
-        self.trail.wrote([Delivered(topic=t, partition=p, offset=6, append_ms=0) for t, p in places], offsets)
+    def wrote(self, *places: Partition) -> None:
+        self.trail.wrote([Delivered(topic=t, partition=p, offset=6, append_ms=0) for t, p in places])
 
     def stable_offset(self, place: Partition) -> int:
         self._ask(place)
         return 7 if self.places.get(place, at_once)(self) else 6
 
-    def unsettled(self, group: str, partitions: Sequence[Partition]) -> frozenset[Partition]:
-        assert group == GROUP
-        self._ask(tuple(partitions))
-        return frozenset(one for one in partitions if not self.places.get(one, at_once)(self))
-
     def _ask(self, what: object) -> None:
         self.asked.append(what)
-        if self.clock.monotonic_s() - self.began_s < self.away_s:
+        if self.clock.monotonic_s() - self.began_s < self.away_s or what == self.silent:
             raise Unavailable("no answer")
 
-    def write(self, groups: Sequence[Sequence[Outgoing]], *, offsets: OffsetsAgain | None = None) -> list[object]:
+    def write(self, groups: Sequence[Sequence[Outgoing]], *, offsets: UnfencedOffset | None = None) -> list[Delivered]:
         if self.error is not None:
             raise self.error
-        self.written.append(([record for group in groups for record in group], offsets))
-        return []
+        records = [record for group in groups for record in group]
+        self.written.append((records, offsets))
+        return [Delivered(topic=one.topic, partition=one.partition or 0, offset=6, append_ms=0) for one in records]
 
     def serve(self) -> None:
         self.served += 1
@@ -83,7 +80,7 @@ class Ground:
         if self.trail.look():
             return True
         if (ending := self.trail.ending()) is not None:
-            end("w.1", ending, ports)
+            end("w.1", ending, self.trail, ports)
         return False
 
     def signed_off(self, *, closed: bool = False) -> bool:
@@ -147,15 +144,74 @@ def test_a_neighbour_that_always_has_something_open_is_not_taken_for_a_broker_th
     assert ground.written == []
 
 
-def test_offsets_that_nobody_can_fetch_are_committed_again() -> None:
-    ground = Ground({OFFERS: with_transaction(1)})
-    ground.producers = 1
-    ground.wrote(ATTEMPTS, offsets={OFFERS: 5, ("t.dispatch.q", 2): 9})
+def test_what_ends_it_is_looked_for_too() -> None:
+    """Given a broker that forgets the ending of the second one of the pair, after that of the first has helped."""
+    ground = Ground({})
+    ports: Any = ground
+    ports.stable_offset = lambda _: {0: 6, 2: 15}.get(len(ground.written), 1000)
+
+    def write(groups: Sequence[Sequence[Outgoing]], **_: object) -> list[Delivered]:
+        ground.written.append((list(groups[0]), None))
+        return [Delivered(topic=STEPS[0], partition=STEPS[1], offset=10 * len(ground.written), append_ms=0)]
+
+    ports.write = write
+    ground.wrote(STEPS)
     while not ground.look():
         ground.clock.pass_s(1.0)
-    assert [([one.topic for one in records], offsets) for records, offsets in ground.written] == [
-        (["t.attempts"], OffsetsAgain(group=GROUP, offsets={OFFERS: 5}))
-    ]
+        assert ground.took_s() < 20
+    assert len(ground.written) == 4
+
+
+def test_each_place_has_an_ending_of_its_own() -> None:
+    """Given a place that nobody could read at once, and one that was found so later, while the first still was."""
+    ground = Ground({STEPS: never})
+    ground.wrote(STEPS)
+    for _ in range(4):
+        ground.look()
+        ground.clock.pass_s(1.0)
+    ground.places[ATTEMPTS] = never
+    ground.wrote(ATTEMPTS)
+    for _ in range(10):
+        ground.look()
+        ground.clock.pass_s(1.0)
+    assert [[one.topic for one in records] for records, _ in ground.written] == [["t.steps"]] * 2 + [["t.attempts"]] * 2
+
+
+def test_the_group_s_offsets_are_ended_with_the_home() -> None:
+    ground = Ground({ATTEMPTS: with_transaction(1)}, group=GROUP)
+    ground.producers = 1
+    ground.wrote(ATTEMPTS)
+    while not ground.look():
+        ground.clock.pass_s(1.0)
+    assert [offsets for _, offsets in ground.written] == [UnfencedOffset(group=GROUP, partition=ATTEMPTS)]
+
+
+@pytest.mark.parametrize(("group", "written"), [(GROUP, [["t.attempts"]]), ("", [])])
+def test_after_a_broker_that_was_away_the_group_s_offsets_are_ended_unseen(group: str, written: list[list[str]]) -> None:
+    """Nobody asks whether they can be fetched; who commits none has none to end."""
+    ground = Ground({}, group=group)
+    ground.producers = 1
+    ground.wrote(ATTEMPTS)
+    ground.away_s = 3.0
+    for _ in range(3):
+        with pytest.raises(Unavailable):
+            ground.look()
+        ground.clock.pass_s(1.0)
+    assert ground.written == []
+    assert [ground.look() for _ in range(2)] == [not group, True]
+    assert [[one.topic for one in records] for records, _ in ground.written] == written
+
+
+def test_a_place_that_cannot_be_asked_keeps_no_other_from_being_looked_at() -> None:
+    ground = Ground({STEPS: never})
+    ground.wrote(ATTEMPTS, STEPS)
+    ground.silent = ATTEMPTS
+    for _ in range(5):
+        with pytest.raises(Unavailable):
+            ground.look()
+        ground.clock.pass_s(1.0)
+    assert ground.asked[-2:] == [ATTEMPTS, STEPS]
+    assert ground.trail.ending() is not None
 
 
 # -- a writer that stops -------------------------------------------------------------------------------------------------

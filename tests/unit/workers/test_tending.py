@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -14,11 +15,11 @@ from dueline.scheduler.core.ports import (
     Doubtful,
     Fenced,
     GroupOffsets,
-    OffsetsAgain,
     Outgoing,
     Partition,
     Received,
     Unavailable,
+    UnfencedOffset,
 )
 from dueline.workers.claiming import Claiming
 from dueline.workers.errors import AttemptClosed
@@ -47,13 +48,16 @@ class Log:
         self.error: Exception | None = None
         self.left = 1
         self.away = False
+        self.asked = 0
+        self.held: list[Callable[[], None]] | None = None  # looks that are not done; None: each is at once
         ports: Any = self
+        looks: Any = MagicMock(submit=self.look_later)
         self.commits = GroupCommit(
-            INC, ports, admin=ports, clock=self.clock, tasks=ports, looks=ports, pause=self.clock.pass_s, post=self._post,
+            INC, ports, admin=ports, clock=self.clock, tasks=ports, looks=looks, pause=self.clock.pass_s, post=self._post,
             starts={ATTEMPTS: 0, STEPS: 0},
         )  # fmt: skip
         self.claiming = Claiming(
-            INC, ports, origin=ORIGIN, admin=ports, clock=self.clock, tasks=ports, looks=ports, pause=self.clock.pass_s,
+            INC, ports, origin=ORIGIN, admin=ports, clock=self.clock, tasks=ports, looks=looks, pause=self.clock.pass_s,
             post=self._post, attempts_from=0,
         )  # fmt: skip
 
@@ -64,6 +68,12 @@ class Log:
 
     def submit(self, task: Callable[[], None]) -> None:
         task()
+
+    def look_later(self, task: Callable[[], None]) -> None:
+        if self.held is None:
+            task()
+        else:
+            self.held.append(task)
 
     def close(self) -> None:
         pass
@@ -83,6 +93,7 @@ class Log:
         return self if self.left >= 0 else None
 
     def stable_offset(self, _: Partition) -> int:
+        self.asked += 1
         if self.away:
             raise Unavailable("no answer")
         return 1000 if len(self.written) >= self.ends else 0
@@ -92,9 +103,6 @@ class Log:
 
     def read_range(self, *_: Any, **__: Any) -> Iterator[Received]:
         return iter(())
-
-    def unsettled(self, _group: str, partitions: Sequence[Partition]) -> frozenset[Partition]:
-        return frozenset(partitions if len(self.written) < self.ends else ())
 
     # -- what the tests do -------------------------------------------------------------------------------------------------
 
@@ -134,21 +142,47 @@ def test_a_claim_is_ended_with_its_offsets() -> None:
     log.claim()
     log.serve_for(10)
     assert [(records[0].topic, offsets) for records, offsets in log.written[1:]] == [
-        (ATTEMPTS[0], OffsetsAgain(group=ORIGIN.namespace.worker_group("q"), offsets={OFFER: 7}))
+        (ATTEMPTS[0], UnfencedOffset(group=ORIGIN.namespace.worker_group("q"), partition=ATTEMPTS))
     ]
     assert [event.unclaimed for event in log.of(ClaimsAnswered)] == [()]
 
 
 def test_a_broker_that_does_not_answer_is_asked_again() -> None:
-    log = Log(ends=0)
+    log = Log(ends=4)
     log.finish()
     log.claim()
     log.away = True
     log.serve_for(5)
     assert log.of(InDoubt) == []
-    log.away = False
-    log.serve_for(1)
     assert len(log.written) == 2
+    log.away = False
+    log.serve_for(5)
+    assert len(log.written) >= 4
+
+
+def test_no_more_than_one_look_waits_at_a_time() -> None:
+    log = Log(ends=9)
+    log.held = []
+    log.finish()
+    log.claim()
+    log.serve_for(5)
+    assert len(log.held) == 2
+
+
+@pytest.mark.parametrize("word", ["sign_off", "close"])
+def test_a_look_that_waited_until_the_writer_stopped_asks_for_nothing(word: str) -> None:
+    log = Log(ends=9)
+    log.finish()
+    log.claim()
+    held: list[Callable[[], None]] = []
+    log.held = held
+    log.serve_for(0)
+    log.commits.sign_off() if word == "sign_off" else log.commits.close()
+    log.claiming.sign_off() if word == "sign_off" else log.claiming.close()
+    asked, waiting = log.asked, held[:2]
+    for look in waiting:
+        look()
+    assert log.asked == asked
 
 
 @pytest.mark.parametrize(
@@ -177,6 +211,9 @@ def test_a_claim_whose_ending_fails_makes_way_for_a_fresh_incarnation() -> None:
     log.error = Doubtful("slow")
     log.serve_for(ENDS_S)
     assert [event.error for event in log.of(InDoubt)] == ["slow"]
+    log.error, log.ends = None, 0
+    log.claiming.sign_off()
+    assert [event.readable for event in log.of(SignedOff)] == [False]
 
 
 def test_who_stops_writes_nothing_after_it_was_asked() -> None:
