@@ -94,7 +94,7 @@ class Claiming:
             return
         if not self.flying:
             self._tasks.submit(self._writer.serve)
-        if self._looked and not self._trail.readable:
+        if self._looked and not self._trail.readable and not self._doubted:
             self._looked = False
             self._looks.submit(self._look)
 

@@ -241,13 +241,8 @@ class GroupCommit:
             return
         try:
             end(self.incarnation, ending, self._trail, self._writer)
-        except Fenced as error:
+        except WriteError as error:  # it may have aborted what was acknowledged: only as a whole it comes back
             self._post(Written(incarnation=self.incarnation, landed=(), over=str(error)))
-        except WriteError as error:
-            self._post(InDoubt(incarnation=self.incarnation, error=str(error)))
-            written = self._recover((), error)
-            if written.over:  # else nobody waits for it
-                self._post(written)
 
     def _sign_off(self) -> SignedOff:
         readable = sign_off(

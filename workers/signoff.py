@@ -1,5 +1,6 @@
 """The end of a writer of an incarnation in order (W10): whether all that it wrote can be read. Only then the incarnation says
-that it stopped; else it asks to be fenced, and who fences it ends what is ours (see `trail`). Blocks, for about SIGN_OFF_S."""
+that it stopped; else it asks to be fenced, and who fences it ends what is ours in its home partition (see `trail`). Blocks, for
+about SIGN_OFF_S if the broker answers."""
 
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ def sign_off(
     """Whether all can be read; False, and no exception, when it cannot be told or is not so."""
     until_s = clock.monotonic_s() + SIGN_OFF_S
     why = ""
+    trail.anew()
     while goes_on():
         try:
             if trail.look():
@@ -32,14 +34,14 @@ def sign_off(
             if (ending := trail.ending()) is not None:
                 end(incarnation, ending, trail, writer)
             why = f"something stands open in {trail}"
-        except (Unavailable, NotAuthorized) as error:
-            why = str(error)
+            writer.serve()
         except WriteError as error:
             why = str(error)
             break
+        except (Unavailable, NotAuthorized) as error:
+            why = str(error)
         if clock.monotonic_s() >= until_s:
             break
-        writer.serve()
         pause(LOOK_S)
     log.warning("incarnation %s stops, and asks to be fenced: it cannot tell whether all that it wrote can be read: %s",
                 incarnation, why or "it was closed", extra={"action": "worker.sign-off-fails"})  # fmt: skip
@@ -52,3 +54,4 @@ def end(incarnation: str, ending: Ending, trail: Trail, writer: TransactionWrite
                 incarnation, ending, extra={"action": "worker.trail-ends"})  # fmt: skip
     for _ in range(writer.producers):
         trail.wrote(writer.write([ending.records], offsets=ending.offsets))
+    trail.ended()

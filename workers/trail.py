@@ -49,6 +49,7 @@ class Trail:
         self._vain: dict[Partition, tuple[int, float]] = {}  # the end that was asked for first and in vain, and since when
         self._ended: frozenset[Partition] = frozenset()  # those of them for which an ending was written
         self._unseen = False  # the group's offsets of the last commit may be what a killed broker forgot
+        self._handed = False  # an ending was handed out, and is not written yet
 
     @property
     def readable(self) -> bool:
@@ -90,12 +91,21 @@ class Trail:
         if not stands and not (self._unseen and not self._ends):
             return None
         self._ended |= stands
-        self._unseen = False
+        self._unseen, self._handed = False, True
         places = sorted(stands) or self._homes[:1]
         return Ending(
             records=[Outgoing(topic=topic, partition=number, key=FORGOTTEN_KEY, value=None) for topic, number in places],
             offsets=UnfencedOffset(group=self._group, partition=self._homes[0]) if self._group else None,
         )
+
+    def ended(self) -> None:
+        """The ending that was handed out is written. By whoever wrote it."""
+        self._handed = False
+
+    def anew(self) -> None:
+        """Whoever was to write endings writes none any more: what was handed out last may not have been written."""
+        self._unseen = self._unseen or (self._handed and bool(self._group))
+        self._ended = frozenset()
 
     def __str__(self) -> str:
         return ", ".join(f"{topic}/{number}" for topic, number in sorted(self._ends)) or "the group's offsets"

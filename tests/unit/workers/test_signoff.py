@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dueline.scheduler.core.ports import Delivered, Doubtful, Outgoing, Partition, Unavailable, UnfencedOffset
+from dueline.scheduler.core.ports import Delivered, Doubtful, Fenced, Outgoing, Partition, Unavailable, UnfencedOffset
+from dueline.scheduler.kafka.errors import WriteNotAuthorized
 from dueline.workers.signoff import LOOK_S, SIGN_OFF_S, end, sign_off
 from dueline.workers.trail import ENDS_S, Trail
 from tests.unit.leader.manual import ManualClock
@@ -263,3 +264,61 @@ def test_a_leader_that_moves_meanwhile_is_waited_for() -> None:
     ground.away_s = 1.0
     ground.wrote(STEPS)
     assert ground.signed_off()
+
+
+@pytest.mark.parametrize(("group", "written"), [(GROUP, 1), ("", 0)])
+def test_an_ending_that_was_handed_out_and_not_written_is_written_when_it_stops(group: str, written: int) -> None:
+    ground = Ground({}, group=group)
+    ground.producers = 1
+    ground.wrote(ATTEMPTS)
+    ground.away_s = 1.0
+    with pytest.raises(Unavailable):
+        ground.trail.look()
+    ground.clock.pass_s(1.0)
+    ground.trail.look()
+    ground.trail.ending()
+    assert ground.signed_off()
+    assert len(ground.written) == written
+
+
+def test_what_stood_in_the_home_is_ended_when_it_stops_if_nobody_wrote_the_ending() -> None:
+    ground = Ground({STEPS: with_transaction(1)})
+    ground.wrote(STEPS)
+    while ground.trail.ending() is None:
+        assert not ground.trail.look()
+        ground.clock.pass_s(1.0)
+    assert ground.signed_off()
+    assert len(ground.written) == 2
+
+
+def test_an_ending_that_was_written_is_not_written_again_when_it_stops() -> None:
+    ground = Ground({}, group=GROUP)
+    ground.producers = 1
+    ground.wrote(ATTEMPTS)
+    ground.away_s = 1.0
+    with pytest.raises(Unavailable):
+        ground.look()
+    ground.clock.pass_s(1.0)
+    ground.look()
+    assert ground.signed_off()
+    assert len(ground.written) == 1
+
+
+@pytest.mark.parametrize("error", [WriteNotAuthorized("the group", "READ"), Fenced("closed meanwhile")])
+def test_a_writer_that_may_not_or_cannot_write_does_not_say_that_it_stopped(error: Exception) -> None:
+    ground = Ground({STEPS: never}, group=GROUP)
+    ground.wrote(STEPS)
+    ground.error = error
+    assert not ground.signed_off()
+
+
+def test_a_writer_that_is_closed_meanwhile_ends_nothing_else() -> None:
+    ground = Ground({STEPS: never})
+    ground.wrote(STEPS)
+    ports: Any = ground
+
+    def serve() -> None:
+        raise Fenced("closed meanwhile")
+
+    ports.serve = serve
+    assert not ground.signed_off()
